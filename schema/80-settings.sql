@@ -1,0 +1,22 @@
+-- Settings of process managers.
+
+create function timers.configure(
+    process_manager text, delivery timers.delivery default null, channel text default null,
+    handler text default null, run_as regrole default null, max_attempts integer default null,
+    lease interval default null, retry_delay interval default null, retry_factor double precision default null,
+    retry_ceiling interval default null, max_concurrent integer default null,
+    handler_timeout interval default null, retention interval default null)
+returns void
+language c volatile parallel unsafe as 'MODULE_PATHNAME', 'timers_configure';
+comment on function timers.configure(text, timers.delivery, text, text, regrole, integer, interval, interval, double precision, interval, integer, interval, interval) is
+'Sets how timers of a process manager are delivered; null leaves a setting as it is. delivery: outbox (default), notify or external. channel: the NOTIFY channel, at most 63 bytes; needed by notify, a doorbell for outbox. max_attempts: from 0 up, then dead. lease: longer than zero. Holds from the commit on. Errors: 22004, 22023 with the argument''s name; 0A000 for delivery "handler" and the settings that belong to it, which this version does not have.';
+
+create function timers.pause(process_manager text) returns boolean
+language c volatile parallel unsafe as 'MODULE_PATHNAME', 'timers_pause';
+comment on function timers.pause(text) is
+'Stops the firing of a process manager''s timers from the commit on; they stay due. True when it was not paused before. Errors: 22004, 22023.';
+
+create function timers.unpause(process_manager text) returns boolean
+language c volatile parallel unsafe as 'MODULE_PATHNAME', 'timers_unpause';
+comment on function timers.unpause(text) is
+'Lets a paused process manager''s timers fire again; what is overdue fires at once. True when it was paused. Errors: 22004, 22023.';

@@ -1,0 +1,79 @@
+#include "api/arguments.hpp"
+
+#include "engine/shared.hpp"
+#include "pg/clock.hpp"
+#include "store/values.hpp"
+
+namespace api {
+
+namespace {
+
+[[noreturn]] void refuse(int sqlstate, const char* argument, const std::string& why) {
+    pg::raise(sqlstate, std::string("argument \"") + argument + "\" " + why);
+}
+
+}  // namespace
+
+std::string_view view_of(Datum datum) {
+    const text* value = pg::call([=] { return DatumGetTextPP(datum); });
+    return {VARDATA_ANY(value), static_cast<std::size_t>(VARSIZE_ANY_EXHDR(value))};
+}
+
+void check_not_empty(std::string_view text, const char* argument) {
+    if (text.empty()) refuse(ERRCODE_INVALID_PARAMETER_VALUE, argument, "must not be empty");
+}
+
+void check_process_manager(std::string_view name, const char* argument) {
+    check_not_empty(name, argument);
+    if (name.size() > engine::longest_lane_name)
+        refuse(ERRCODE_INVALID_PARAMETER_VALUE, argument,
+               "must not be longer than " + std::to_string(engine::longest_lane_name) + " bytes");
+}
+
+void check_finite(core::Instant instant, const char* argument) {
+    if (TIMESTAMP_NOT_FINITE(instant)) refuse(ERRCODE_INVALID_PARAMETER_VALUE, argument, "must be finite");
+}
+
+Datum Arguments::required(int position, const char* name) const {
+    if (is_null(position)) refuse(ERRCODE_NULL_VALUE_NOT_ALLOWED, name, "must not be null");
+    return call_->args[position].value;
+}
+
+Datum Arguments::name(int position, const char* argument) const {
+    const Datum datum = required(position, argument);
+    check_not_empty(view_of(datum), argument);
+    return datum;
+}
+
+Datum Arguments::process_manager(int position) const {
+    const Datum datum = required(position, "process_manager");
+    check_process_manager(view_of(datum), "process_manager");
+    return datum;
+}
+
+Datum Arguments::instant(int position, const char* name) const {
+    const Datum datum = required(position, name);
+    check_finite(DatumGetTimestampTz(datum), name);
+    return datum;
+}
+
+std::int64_t Arguments::positive_span(int position, const char* name) const {
+    const Datum datum = required(position, name);
+    // Months and days count as on this day's calendar.
+    const core::Instant now = pg::wall_clock();
+    const std::int64_t span = pg::call([=] {
+        return DatumGetTimestampTz(
+                   DirectFunctionCall2(timestamptz_pl_interval, TimestampTzGetDatum(now), datum)) -
+               now;
+    });
+    if (span <= 0) refuse(ERRCODE_INVALID_PARAMETER_VALUE, name, "must be longer than zero");
+    return span;
+}
+
+std::int32_t Arguments::positive_count(int position, const char* name) const {
+    const std::int32_t count = DatumGetInt32(required(position, name));
+    if (count < 1) refuse(ERRCODE_INVALID_PARAMETER_VALUE, name, "must be at least 1");
+    return count;
+}
+
+}  // namespace api

@@ -1,0 +1,90 @@
+#include "core/lane_book.hpp"
+
+#include <algorithm>
+
+namespace core {
+
+Instant mark_after(const LaneScan& scan, Instant bound) {
+    // A full share may have left rows with the same wake_at as its last.
+    const Instant reached = scan.full ? scan.last_wake : bound;
+    return std::min({reached, scan.passed_over, scan.waiting_wake});
+}
+
+Lane& LaneBook::lane(std::string_view name) {
+    const auto found = lanes_.find(name);
+    if (found != lanes_.end()) return found->second;
+    Lane& opened = lanes_.try_emplace(std::string(name), name).first->second;
+    queue_.emplace(opened.next, &opened);
+    return opened;
+}
+
+void LaneBook::set(Lane& lane, LaneSettings settings) {
+    const bool was_served = lane.served();
+    lane.settings = std::move(settings);
+    lane.known = true;
+    if (!lane.served()) note_locked(lane, false);
+    // What happened while nobody served the lane was not followed.
+    schedule(lane, lane.served() && !was_served ? distant_past : lane.next);
+}
+
+void LaneBook::wake(Lane& lane, Instant at) {
+    if (at < lane.next && !lane.failed.failing()) schedule(lane, at);
+}
+
+void LaneBook::wake_all() {
+    for (auto& [name, lane] : lanes_) wake(lane, distant_past);
+}
+
+void LaneBook::wake_locked(Instant at) {
+    if (passed_over_ == 0) return;
+    for (auto& [name, lane] : lanes_)
+        if (lane.locked.failing()) wake(lane, at);
+}
+
+std::vector<Lane*> LaneBook::due(Instant now, std::size_t most, std::int64_t budget) {
+    std::vector<Lane*> due;
+    for (const auto& [next, lane] : queue_) {
+        if (next > now || due.size() == most) break;
+        due.push_back(lane);
+    }
+    const std::int64_t share = due.empty() ? 0 : budget / static_cast<std::int64_t>(due.size());
+    for (Lane* lane : due) lane->share = lane->failed.failing() ? 1 : std::max<std::int64_t>(1, share) * lane->widening;
+    return due;
+}
+
+void LaneBook::scanned(Lane& lane, const LaneScan& scan, Instant now, Instant ahead) {
+    lane.failed.succeed();
+    note_locked(lane, scan.passed_over != never);
+
+    const bool moved = scan.fired + scan.killed + scan.rearmed > 0;
+    lane.widening = scan.full && !moved ? lane.widening * 2 : 1;
+
+    Instant next = std::min(ahead, scan.waiting_fire);
+    if (lane.locked.failing()) next = std::min(next, later_by(now, lane.locked.fail()));
+    // More is left: behind the lanes that have waited longer.
+    if (scan.full) next = now;
+    schedule(lane, next);
+}
+
+void LaneBook::failed(Lane& lane, Instant now) { schedule(lane, later_by(now, lane.failed.fail())); }
+
+void LaneBook::note_locked(Lane& lane, bool locked) {
+    if (locked == lane.locked.failing()) return;
+    if (locked) {
+        passed_over_++;
+        lane.locked.fail();
+    } else {
+        passed_over_--;
+        lane.locked.succeed();
+    }
+}
+
+Instant LaneBook::deadline() const { return queue_.empty() ? never : queue_.begin()->first; }
+
+void LaneBook::schedule(Lane& lane, Instant at) {
+    queue_.erase({lane.next, &lane});
+    lane.next = at;
+    if (lane.served()) queue_.emplace(lane.next, &lane);
+}
+
+}  // namespace core

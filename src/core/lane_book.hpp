@@ -1,0 +1,103 @@
+// The dispatcher's book of lanes: what each lane is set to, and when it is next worth a look. Decides which
+// lanes a pass serves and with what share, how far a scan lets the lane's mark move, and when to wake next.
+#pragma once
+
+#include <cstddef>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/backoff.hpp"
+#include "core/instant.hpp"
+
+namespace core {
+
+enum class Delivery { outbox, notify, handler, external };
+
+struct LaneSettings {
+    Delivery delivery = Delivery::outbox;
+    std::optional<std::string> channel;
+    std::optional<int> max_attempts;
+    std::int64_t lease = 5 * minute;
+    bool paused = false;
+};
+
+// What one scan of a lane found between its start and its bound.
+struct LaneScan {
+    bool full = false;               // it stopped at the lane's share of rows, not at the bound
+    std::int64_t fired = 0;          // rows delivered
+    std::int64_t killed = 0;         // rows dead at the attempt ceiling
+    std::int64_t rearmed = 0;        // rows postponed since they were written: looked at again at fire_at
+    Instant last_wake = distant_past;    // the highest wake_at seen
+    Instant passed_over = never;     // the lowest wake_at of a row that somebody held locked
+    Instant waiting_wake = never;    // the lowest wake_at of a row that was seen but is not due
+    Instant waiting_fire = never;    // the earliest fire_at of such a row
+};
+
+struct Lane {
+    explicit Lane(std::string_view lane_name) : name(lane_name) {}
+
+    const std::string name;
+    LaneSettings settings;
+    bool known = false;              // its settings have been read
+    Instant next = distant_past;     // when to look at it next
+    Instant mark = distant_past;     // as in shared memory; counts where the lane found no place there
+    std::int64_t share = 0;          // rows it may take in the pass under way
+    std::int64_t widening = 1;       // factor on its share while rows that cannot be taken fill all of it
+    Backoff locked{10 * millisecond, second};
+    Backoff failed{second, minute};
+
+    // Whether the dispatcher delivers this lane's timers.
+    bool served() const {
+        return !settings.paused && settings.delivery != Delivery::external && settings.delivery != Delivery::handler;
+    }
+};
+
+// How far the mark of a lane may move after a scan up to `bound` was committed: nothing scheduled is left below.
+Instant mark_after(const LaneScan& scan, Instant bound);
+
+class LaneBook {
+public:
+    // Finds the lane or opens a page for it, to be looked at soon.
+    Lane& lane(std::string_view name);
+
+    // Every lane, in the order of names.
+    std::map<std::string, Lane, std::less<>>& lanes() { return lanes_; }
+    const std::map<std::string, Lane, std::less<>>& lanes() const { return lanes_; }
+
+    void set(Lane& lane, LaneSettings settings);
+
+    // The lane is worth a look at `at` or earlier.
+    void wake(Lane& lane, Instant at);
+    void wake_all();
+    // Transactions ended that may have held the rows which scans passed over.
+    void wake_locked(Instant at);
+
+    // Up to `most` lanes to be served now, those that waited longest first, each with its share of `budget` rows.
+    std::vector<Lane*> due(Instant now, std::size_t most, std::int64_t budget);
+
+    // A scan has been committed; `ahead` is the lane's next wake_at beyond the scan's bound, or `never`.
+    void scanned(Lane& lane, const LaneScan& scan, Instant now, Instant ahead);
+
+    // Firing the lane raised an error: leave it alone for a while, and take its rows singly until it succeeds.
+    void failed(Lane& lane, Instant now);
+
+    // When the next lane is worth a look.
+    Instant deadline() const;
+
+    // Whether the last scan of some lane passed over rows that were locked.
+    bool passed_over() const { return passed_over_ > 0; }
+
+private:
+    void schedule(Lane& lane, Instant at);
+    void note_locked(Lane& lane, bool locked);
+
+    std::map<std::string, Lane, std::less<>> lanes_;
+    std::set<std::pair<Instant, Lane*>> queue_;    // the served lanes by `next`
+    std::size_t passed_over_ = 0;
+};
+
+}  // namespace core

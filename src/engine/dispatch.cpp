@@ -1,0 +1,224 @@
+#include "engine/dispatch.hpp"
+
+#include <algorithm>
+
+#include "engine/lane_registry.hpp"
+#include "engine/waking.hpp"
+#include "pg/clock.hpp"
+#include "pg/locks.hpp"
+#include "pg/log.hpp"
+#include "pg/notify.hpp"
+#include "store/claims.hpp"
+#include "store/lanes.hpp"
+#include "store/settings.hpp"
+#include "store/values.hpp"
+
+namespace engine {
+
+namespace {
+
+constexpr std::size_t lanes_per_pass = 100;
+constexpr std::int64_t leases_per_pass = 1000;
+// A clock that runs this much behind the monotonic one has been set back.
+constexpr std::int64_t jump = core::second;
+
+// Every firable kind of delivery that the dispatcher itself serves.
+constexpr core::Delivery own_deliveries[] = {core::Delivery::outbox, core::Delivery::notify};
+
+}  // namespace
+
+void Dispatch::start() {
+    // Writers that started before the floor was known have read the stored marks instead.
+    raise_floor(std::max(store::highest_safe_mark(), core::distant_past + 1));
+    read_settings();
+    store::each_lane_with_timers([this](std::string_view lane) { learn(book_.lane(lane)); });
+    store::each_safe_mark([this](std::string_view name, core::Instant safe_at) {
+        set_first_mark(name, safe_at);
+        book_.lane(name).mark = safe_at;
+    });
+}
+
+void Dispatch::read_settings() {
+    settings_stale_ = false;
+    store::each_lane_settings([this](std::string_view name, core::LaneSettings settings) {
+        book_.set(book_.lane(name), std::move(settings));
+    });
+}
+
+void Dispatch::learn(core::Lane& lane) {
+    if (lane.known) return;
+    ensure_lane(lane.name);
+    // The row may still be another transaction's: until that ends, the lane has the defaults.
+    if (auto settings = store::lane_settings(lane.name)) book_.set(lane, std::move(*settings));
+}
+
+void Dispatch::open() {
+    const core::Instant wall = pg::wall_clock();
+    const std::int64_t monotonic = pg::monotonic_clock();
+    const core::Instant expected = last_wall_ == core::distant_past ? wall : last_wall_ + (monotonic - last_monotonic_);
+    const bool set_back = wall < expected - jump;
+    if (set_back) pg::log("the clock was set back; timers that are due are looked for ahead of it");
+    high_clock_ = std::max({high_clock_, wall, set_back ? expected : wall});
+    last_wall_ = wall;
+    last_monotonic_ = monotonic;
+
+    served_.clear();
+    count_ = {};
+    TakenNotes taken = begin_pass();
+    for (const NotedLane& note : taken.lanes) book_.wake(book_.lane(note.name), note.fire_at);
+    lease_mark_ = std::min(lease_mark_, taken.lease);
+    next_lease_ = std::min(next_lease_, taken.lease);
+    settings_stale_ |= taken.settings_changed || taken.look_everywhere;
+    if (taken.spilled != core::never) {
+        lanes_stale_ = true;
+        for (auto& [name, lane] : book_.lanes()) {
+            lane.mark = std::min(lane.mark, taken.spilled);
+        }
+    }
+    if (taken.touched) book_.wake_locked(wall);
+    if (prepared_seen_ && wall >= prepared_due_) {
+        everywhere_ = true;
+        prepared_due_ = core::later_by(wall, prepared_.fail());
+    }
+    everywhere_ |= taken.look_everywhere || taken.spilled != core::never || set_back;
+    if (std::exchange(everywhere_, false)) book_.wake_all();
+}
+
+bool Dispatch::has_work() const {
+    const core::Instant now = last_wall_;
+    return settings_stale_ || lanes_stale_ || book_.deadline() <= now || next_lease_ <= now ||
+           safe_marks_.due() <= now;
+}
+
+core::Instant Dispatch::start_of(const core::Lane& lane) const {
+    const ScanStart start = scan_start(lane.name);
+    return start.shared ? start.mark : lane.mark;
+}
+
+void Dispatch::work() {
+    if (settings_stale_) read_settings();
+    if (std::exchange(lanes_stale_, false))
+        store::each_lane_with_timers([this](std::string_view lane) { book_.lane(lane); });
+
+    const core::Instant now = pg::wall_clock();
+    const Oid table = store::timer_table();
+    if (safe_marks_.ready(table, now)) safe_marks_.store(book_);
+    if (next_lease_ <= now) requeue(now);
+
+    // Before the snapshot of the scan: what is prepared then may be committed without a note of its own.
+    const bool prepared_before = std::exchange(prepared_seen_, pg::prepared_writers(table));
+    if (!prepared_seen_) prepared_.succeed();
+    // Lanes that are not due now may have been scanned while the last of them was still prepared.
+    everywhere_ |= prepared_before && !prepared_seen_;
+
+    high_clock_ = std::max(high_clock_, now);
+    bound_ = std::max(raise_floor(core::distant_past), high_clock_);
+    const store::PassClock clock{now, bound_, now};
+    const std::vector<core::Lane*> due = book_.due(now, lanes_per_pass, store::batch_size());
+    for (core::Lane* lane : due) learn(*lane);
+    for (const core::Delivery delivery : own_deliveries) {
+        std::vector<core::Lane*> lanes;
+        std::copy_if(due.begin(), due.end(), std::back_inserter(lanes), [=](const core::Lane* lane) {
+            return lane->served() && lane->settings.delivery == delivery;
+        });
+        if (!lanes.empty()) serve(delivery, lanes, clock);
+    }
+    ring_doorbells();
+
+    // Where nothing more is due, see when something will be.
+    std::vector<std::string_view> drained;
+    for (const Serving& serving : served_)
+        if (!serving.failed && !serving.scan.full) drained.push_back(serving.lane->name);
+    if (drained.empty()) return;
+    const std::vector<core::Instant> wakes = store::next_wakes(drained, bound_);
+    auto wake = wakes.begin();
+    for (Serving& serving : served_)
+        if (!serving.failed && !serving.scan.full) serving.ahead = *wake++;
+}
+
+std::vector<core::LaneScan> Dispatch::fire(core::Delivery delivery, const std::vector<core::Lane*>& lanes,
+                                           const store::PassClock& clock) {
+    std::vector<store::LaneTask> tasks;
+    for (const core::Lane* lane : lanes) {
+        store::LaneTask task{lane->name, start_of(*lane), lane->share, lane->settings.max_attempts,
+                             lane->settings.lease};
+        if (lane->settings.channel) task.channel = *lane->settings.channel;
+        tasks.push_back(task);
+    }
+    constexpr std::int64_t all = INT64_MAX;    // the shares bound the pass
+    return delivery == core::Delivery::notify ? store::fire_by_notify(tasks, clock, all)
+                                              : store::fire_into_outbox(tasks, clock, all);
+}
+
+// One lane's failure must not stop the others: when all together fail, each is tried alone.
+void Dispatch::serve(core::Delivery delivery, const std::vector<core::Lane*>& lanes, const store::PassClock& clock) {
+    std::vector<core::LaneScan> scans;
+    const auto failure = pg::attempt([&] { scans = fire(delivery, lanes, clock); });
+    if (!failure) {
+        for (std::size_t i = 0; i < lanes.size(); i++) served_.push_back({lanes[i], scans[i], false, core::never});
+        return;
+    }
+    if (lanes.size() == 1) {
+        pg::warn("could not fire timers of process manager \"" + lanes[0]->name + "\": " + failure->message, nullptr,
+                 "The process manager is tried again in a while; the others go on.");
+        served_.push_back({lanes[0], {}, true, core::never});
+        return;
+    }
+    for (core::Lane* lane : lanes) serve(delivery, {lane}, clock);
+}
+
+void Dispatch::ring_doorbells() const {
+    std::set<std::string> channels;
+    for (const Serving& serving : served_)
+        if (serving.scan.fired > 0 && serving.lane->settings.delivery == core::Delivery::outbox &&
+            serving.lane->settings.channel)
+            channels.insert(*serving.lane->settings.channel);
+    for (const std::string& channel : channels)
+        if (!pg::ring(channel))
+            pg::warn("the doorbell \"" + channel + "\" was not rung: the notification queue is nearly full", nullptr,
+                     "Find the listener that does not read; the events are in timers.outbox.");
+}
+
+void Dispatch::requeue(core::Instant now) {
+    const std::int64_t requeued = store::requeue_expired(now, pg::null_value, leases_per_pass);
+    const core::Instant next = store::next_lease(lease_mark_);
+    if (requeued == leases_per_pass) {
+        next_lease_ = now;
+    } else if (next <= now) {
+        // Somebody holds the timer's row locked.
+        next_lease_ = core::later_by(now, core::second);
+    } else {
+        next_lease_ = next;
+        lease_mark_ = std::max(lease_mark_, now);
+    }
+}
+
+void Dispatch::committed() {
+    count_.worked = true;
+    for (const Serving& serving : served_) {
+        core::Lane& lane = *serving.lane;
+        if (serving.failed) {
+            book_.failed(lane, last_wall_);
+            continue;
+        }
+        if (!prepared_seen_) {
+            const core::Instant mark = core::mark_after(serving.scan, bound_);
+            if (mark > start_of(lane)) {
+                raise_mark_of_dispatcher(lane.name, mark);
+                lane.mark = mark;
+                safe_marks_.moved(lane.name);
+            }
+        }
+        book_.scanned(lane, serving.scan, last_wall_, serving.ahead);
+        count_.fired += serving.scan.fired;
+    }
+}
+
+void Dispatch::close() {
+    deadline_ = std::min({book_.deadline(), next_lease_, safe_marks_.due()});
+    if (settings_stale_ || lanes_stale_ || everywhere_) deadline_ = core::distant_past;
+    if (prepared_seen_) deadline_ = std::min(deadline_, prepared_due_);
+    end_pass(deadline_, book_.passed_over(), count_);
+}
+
+}  // namespace engine

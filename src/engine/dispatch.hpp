@@ -1,0 +1,71 @@
+// The policy of a database's dispatcher: which lanes a pass serves, how far marks rise, when to wake. It runs no
+// SQL of its own and never waits; workers/dispatcher.cpp drives it, in this order:
+//
+//   open()        notes are taken, and from here every note sets the latch      (no transaction)
+//   work()        scans and fires                                               (in one transaction)
+//   committed()   only now marks rise                                           (after its commit)
+//   close()       the deadline is published                                     (no transaction)
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "core/backoff.hpp"
+#include "core/lane_book.hpp"
+#include "engine/safe_marks.hpp"
+#include "engine/waking.hpp"
+#include "store/firing.hpp"
+
+namespace engine {
+
+class Dispatch {
+public:
+    // Reads marks, settings and lanes; in a transaction, before the first pass.
+    void start();
+
+    void open();
+    bool has_work() const;
+    void work();
+    void committed();
+    void close();
+
+    // When the next pass is due, unless the latch is set before.
+    core::Instant deadline() const { return deadline_; }
+
+private:
+    struct Serving {
+        core::Lane* lane;
+        core::LaneScan scan;
+        bool failed;
+        core::Instant ahead;
+    };
+
+    void read_settings();
+    void learn(core::Lane& lane);
+    void serve(core::Delivery delivery, const std::vector<core::Lane*>& lanes, const store::PassClock& clock);
+    std::vector<core::LaneScan> fire(core::Delivery delivery, const std::vector<core::Lane*>& lanes,
+                                     const store::PassClock& clock);
+    void ring_doorbells() const;
+    void requeue(core::Instant now);
+    core::Instant start_of(const core::Lane& lane) const;
+
+    core::LaneBook book_;
+    SafeMarks safe_marks_;
+    std::vector<Serving> served_;          // in the pass under way
+    core::Instant bound_ = core::distant_past;
+    core::Instant deadline_ = core::distant_past;
+    core::Instant next_lease_ = core::distant_past;
+    core::Instant lease_mark_ = core::distant_past;    // no unexpired claim ends before
+    core::Instant high_clock_ = core::distant_past;    // the highest wall clock seen, or that ought to have been
+    core::Instant last_wall_ = core::distant_past;
+    std::int64_t last_monotonic_ = 0;
+    core::Backoff prepared_{core::second, core::minute};
+    bool prepared_seen_ = false;                       // by the last scan
+    core::Instant prepared_due_ = core::distant_past;  // while it was: look everywhere again then
+    bool everywhere_ = false;                          // the next pass looks at every lane
+    bool settings_stale_ = false;
+    bool lanes_stale_ = false;
+    PassCount count_{};
+};
+
+}  // namespace engine

@@ -1,0 +1,15 @@
+// A process manager's row of settings appears with its first timer, in the same transaction.
+#pragma once
+
+#include <string_view>
+
+namespace engine {
+
+// Sees to it that `lane` has a row in timers.process_manager, without ever waiting: where another transaction is
+// adding it at this moment, the dispatcher makes sure in the end.
+void ensure_lane(std::string_view lane);
+
+// The transaction, or a savepoint of it, ended: what it ensured may be gone.
+void forget_ensured_lanes() noexcept;
+
+}  // namespace engine

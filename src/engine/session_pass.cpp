@@ -1,0 +1,193 @@
+#include "engine/session_pass.hpp"
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "core/lane_book.hpp"
+#include "engine/transaction_end.hpp"
+#include "engine/waking.hpp"
+#include "pg/clock.hpp"
+#include "pg/locks.hpp"
+#include "pg/notify.hpp"
+#include "store/claims.hpp"
+#include "store/firing.hpp"
+#include "store/lanes.hpp"
+#include "store/values.hpp"
+
+namespace engine {
+
+namespace {
+
+constexpr std::size_t lanes_per_scan = 100;
+
+struct SessionLane {
+    std::string name;
+    core::LaneSettings settings;
+    ScanStart start;
+    core::Instant stored = core::distant_past;
+    bool drained = false;
+
+    core::Instant from() const {
+        const core::Instant mark = std::max(start.shared ? start.mark : core::distant_past, stored);
+        return std::min(mark, notes().wake_of(name));
+    }
+};
+
+// What every pass in a session needs to know before its first scan.
+class SessionPass {
+public:
+    explicit SessionPass(core::Instant as_of) {
+        now_ = pg::wall_clock();
+        const Oid table = store::timer_table();
+        notes().touch();
+        prepared_ = pg::prepared_writers(table);
+        // This transaction may be a writer itself, but what it wrote it sees.
+        if (!available()) {
+            const std::vector<pg::LockHolder> writers = pg::table_writers(table);
+            alone_ = std::all_of(writers.begin(), writers.end(),
+                                 [](const auto& writer) { return writer.backend == pg::own_backend(); });
+        }
+        Instant floor = core::distant_past;
+        read_floor(floor);
+        clock_ = {as_of, std::max({as_of, now_, floor}), now_};
+    }
+
+    const store::PassClock& clock() const { return clock_; }
+
+    std::vector<SessionLane> lanes(std::optional<std::string_view> only) const {
+        std::map<std::string, SessionLane> lanes;
+        const auto open = [&](std::string_view name) -> SessionLane& {
+            SessionLane& lane = lanes[std::string(name)];
+            lane.name = name;
+            return lane;
+        };
+        if (only) {
+            open(*only).settings = store::lane_settings(*only).value_or(core::LaneSettings{});
+            lanes.begin()->second.stored = store::safe_mark(*only);
+        } else {
+            store::each_lane_with_timers(open);
+            store::each_lane_settings([&](std::string_view name, core::LaneSettings settings) {
+                if (const auto found = lanes.find(std::string(name)); found != lanes.end())
+                    found->second.settings = std::move(settings);
+            });
+            store::each_safe_mark([&](std::string_view name, core::Instant safe_at) {
+                if (const auto found = lanes.find(std::string(name)); found != lanes.end())
+                    found->second.stored = safe_at;
+            });
+        }
+        std::vector<SessionLane> list;
+        for (auto& [name, lane] : lanes) {
+            lane.start = scan_start(name);
+            list.push_back(std::move(lane));
+        }
+        return list;
+    }
+
+    // A scan of the lane is done; what it covered may be skipped from the commit on.
+    void covered(const SessionLane& lane, const core::LaneScan& scan) const {
+        if (prepared_) return;
+        const core::Instant mark = std::min(core::mark_after(scan, clock_.bound), now_);
+        if (mark <= lane.from()) return;
+        raise_mark_at_commit(lane.name, mark, lane.start);
+        // Nobody else keeps the stored marks where no dispatcher runs; the rule is that of SafeMarks.
+        if (alone_ && mark > core::later_by(lane.stored, store_after)) store::store_safe_mark(lane.name, mark);
+    }
+
+private:
+    static constexpr std::int64_t store_after = core::minute;
+
+    core::Instant now_;
+    bool prepared_;
+    bool alone_ = false;    // without shared memory: nobody was writing timers after the clock had been read
+    store::PassClock clock_;
+};
+
+std::vector<store::LaneTask> tasks_for(const std::vector<SessionLane*>& lanes, std::int64_t share) {
+    std::vector<store::LaneTask> tasks;
+    for (const SessionLane* lane : lanes) {
+        store::LaneTask task{lane->name, lane->from(), share, lane->settings.max_attempts, lane->settings.lease};
+        if (lane->settings.channel) task.channel = *lane->settings.channel;
+        tasks.push_back(task);
+    }
+    return tasks;
+}
+
+// The next lanes of one kind of delivery that are not drained yet.
+std::vector<SessionLane*> next_lanes(std::vector<SessionLane>& lanes, core::Delivery delivery, std::size_t most) {
+    std::vector<SessionLane*> next;
+    for (SessionLane& lane : lanes)
+        if (!lane.drained && !lane.settings.paused && lane.settings.delivery == delivery && next.size() < most)
+            next.push_back(&lane);
+    return next;
+}
+
+}  // namespace
+
+std::int64_t fire_due(core::Instant as_of, std::int64_t most) {
+    const SessionPass pass(as_of);
+    store::requeue_expired(as_of, pg::null_value, most);
+
+    std::int64_t fired = 0;
+    std::set<std::string> bells;
+    std::vector<SessionLane> lanes = pass.lanes(std::nullopt);
+    for (const core::Delivery delivery : {core::Delivery::outbox, core::Delivery::notify}) {
+        std::int64_t widening = 1;
+        while (fired < most) {
+            const auto room = static_cast<std::size_t>(most - fired);
+            const auto chunk = next_lanes(lanes, delivery, std::min(room, lanes_per_scan));
+            if (chunk.empty()) break;
+            const std::int64_t share = (most - fired) / static_cast<std::int64_t>(chunk.size());
+            const auto tasks = tasks_for(chunk, share * widening);
+            const auto scans = delivery == core::Delivery::outbox
+                                   ? store::fire_into_outbox(tasks, pass.clock(), most - fired)
+                                   : store::fire_by_notify(tasks, pass.clock(), most - fired);
+            bool moved = false;
+            for (std::size_t i = 0; i < chunk.size(); i++) {
+                const core::LaneScan& scan = scans[i];
+                fired += scan.fired;
+                moved |= scan.fired + scan.killed + scan.rearmed > 0 || !scan.full;
+                chunk[i]->drained = !scan.full;
+                pass.covered(*chunk[i], scan);
+                if (scan.fired > 0 && delivery == core::Delivery::outbox && chunk[i]->settings.channel)
+                    bells.insert(*chunk[i]->settings.channel);
+            }
+            // Rows that cannot be taken fill the whole share: look behind them.
+            widening = moved ? 1 : widening * 2;
+        }
+    }
+    for (const std::string& channel : bells) pg::ring(channel);
+    return fired;
+}
+
+void claim_due(std::optional<std::string_view> only, core::Instant as_of, std::int64_t most,
+               std::optional<std::int64_t> lease, std::string_view claimed_by, Tuplestorestate* into,
+               TupleDesc shape) {
+    const SessionPass pass(as_of);
+    std::vector<SessionLane> lanes = pass.lanes(only);
+    std::vector<SessionLane*> all;
+    for (SessionLane& lane : lanes) {
+        if (lane.settings.paused) continue;
+        if (lease) lane.settings.lease = *lease;
+        all.push_back(&lane);
+    }
+    if (all.empty()) return;
+
+    std::int64_t claimed = 0;
+    // What other workers hold locked, and what was postponed, stands in front: look behind it.
+    for (std::int64_t share = most; claimed < most; share *= 2) {
+        const auto scans =
+            store::claim(tasks_for(all, share), pass.clock(), share, most - claimed, claimed_by, into, shape);
+        bool more = false;
+        for (std::size_t i = 0; i < all.size(); i++) {
+            claimed += scans[i].fired;
+            more |= scans[i].full || scans[i].rearmed > 0;
+            pass.covered(*all[i], scans[i]);
+        }
+        if (!more) break;
+    }
+}
+
+}  // namespace engine

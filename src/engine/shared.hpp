@@ -1,0 +1,107 @@
+// What the processes share about each database and each lane, and the lock that guards it. Only here while the
+// library is preloaded; everything else has to do without when available() is false.
+//
+// A lane's mark: no committed scheduled row of the lane lies below it. Writers lower it when they publish their
+// notes, whoever scanned raises it after the commit. It is distant_past until a dispatcher has read the stored
+// safe mark.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+#include "core/instant.hpp"
+#include "pg/server.hpp"
+
+namespace engine {
+
+using core::Instant;
+
+inline constexpr std::size_t longest_lane_name = 255;
+
+struct LaneKey {
+    Oid database;
+    char name[longest_lane_name + 1];    // padded with zeros
+};
+
+struct SharedLane {
+    LaneKey key;
+    Instant mark;
+    Instant noted;                // the lowest wake_at published since the dispatcher last took the notes
+    Instant noted_fire;           // the earliest fire_at, likewise
+    std::uint64_t publications;   // how often a note was published, ever
+    SharedLane* next_noted;       // the database's list of lanes with notes
+    bool listed;
+};
+
+// What the launcher knows of a database.
+enum class Presence : std::uint8_t {
+    unknown,      // not looked at since the server started or the extension came or went
+    absent,       // no extension there
+    present,      // its dispatcher runs or is to be started
+};
+
+struct SharedDatabase {
+    Oid oid;                      // InvalidOid: a free place
+    Presence presence;
+    int leaving;                  // commands under way that need the database free of workers
+    bool out_of_slots;            // the last attempt to start its dispatcher found no free worker slot
+
+    int dispatcher_pid;           // 0: none runs
+    Latch* dispatcher_latch;
+    Instant started_at;
+    Instant deadline;             // the dispatcher sleeps until then; never: it looks at every note
+    bool passed_over;             // its last pass passed over locked rows
+    Instant floor;                // the highest clock taken for a mark; distant_past: not known yet
+    SharedLane* noted_lanes;
+    Instant noted_lease;          // the lowest lease_until published since the dispatcher last took the notes
+    Instant spilled;              // as noted, for lanes that found no place
+    bool touched;                 // a transaction that wrote or locked timers ended
+    bool settings_changed;
+    bool extension_changed;
+    bool look_everywhere;         // a prepared transaction was finished
+
+    std::uint64_t passes;         // that ran a transaction
+    std::uint64_t wakeups;
+    std::uint64_t fired;
+};
+
+// Settings of the server's start.
+extern int max_databases;
+extern int max_lanes;
+
+// To be called from _PG_init while the server preloads libraries.
+void request_shared();
+
+bool available();
+
+// The exclusive lock on all of it, while it lives. Nothing that can raise an error runs under it.
+class SharedLock {
+public:
+    SharedLock();
+    ~SharedLock();
+    SharedLock(const SharedLock&) = delete;
+    SharedLock& operator=(const SharedLock&) = delete;
+};
+
+// The rest under the lock.
+
+// The database's place; nullptr when it has none.
+SharedDatabase* find_database(Oid database);
+// Opens a place if need be; nullptr when all are taken.
+SharedDatabase* open_database(Oid database);
+// Forgets a database and its lanes.
+void close_database(SharedDatabase& database);
+// All places, free ones included.
+SharedDatabase* first_database();
+SharedDatabase* end_of_databases();
+
+SharedLane* find_lane(Oid database, std::string_view name);
+// Opens a place if need be; nullptr when all are taken.
+SharedLane* open_lane(Oid database, std::string_view name);
+
+// The launcher's latch, if one runs.
+void set_launcher_latch(Latch* latch);
+void wake_launcher();
+
+}  // namespace engine

@@ -1,0 +1,34 @@
+// What the current transaction has to tell the dispatcher when it ends, collected while it runs. Registered with
+// the server once per process; publishes at commit, abort, PREPARE and the rollback of a savepoint.
+#pragma once
+
+#include <string_view>
+
+#include "core/instant.hpp"
+#include "core/transaction_notes.hpp"
+
+namespace engine {
+
+// To be called from _PG_init.
+void register_transaction_callbacks();
+
+// The notes of the transaction under way.
+core::TransactionNotes& notes();
+
+// A claim with this lease was written.
+void note_lease(core::Instant lease_until);
+void note_settings_changed();
+void note_extension_changed();
+void note_prepared_finished();
+
+// After the transaction has committed, and only then, let the lane's mark rise to `mark`: a scan of this
+// transaction that began at `since` has left nothing scheduled below it.
+struct ScanStart;
+void raise_mark_at_commit(std::string_view lane, core::Instant mark, const ScanStart& since);
+
+// The least wake_at that this transaction may write now: the clock, or the highest clock that a mark was taken
+// from. To be asked while the timer table is locked for writing; while shared memory does not know, the stored
+// marks tell.
+core::Instant write_floor();
+
+}  // namespace engine

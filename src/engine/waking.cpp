@@ -1,0 +1,144 @@
+#include "engine/waking.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace engine {
+
+namespace {
+
+void leave_note(SharedDatabase& database, std::string_view name, const core::LaneNote& note) {
+    SharedLane* lane = open_lane(database.oid, name);
+    if (lane == nullptr) {
+        database.spilled = std::min(database.spilled, note.wake_at);
+        return;
+    }
+    lane->mark = std::min(lane->mark, note.wake_at);
+    lane->noted = std::min(lane->noted, note.wake_at);
+    lane->noted_fire = std::min(lane->noted_fire, note.fire_at);
+    lane->publications++;
+    if (!lane->listed) {
+        lane->listed = true;
+        lane->next_noted = database.noted_lanes;
+        database.noted_lanes = lane;
+    }
+}
+
+SharedDatabase* own_database() { return find_database(MyDatabaseId); }
+
+}  // namespace
+
+void publish(const Message& message) noexcept {
+    if (!available() || !OidIsValid(MyDatabaseId)) return;
+    const SharedLock lock;
+    SharedDatabase* database = message.extension_changed ? open_database(MyDatabaseId) : own_database();
+    if (message.extension_changed) {
+        if (database != nullptr) {
+            database->extension_changed = true;
+            if (database->presence == Presence::absent) database->presence = Presence::unknown;
+        }
+        wake_launcher();
+    }
+    // It may have created the extension.
+    if (message.prepared_finished && database != nullptr && database->presence == Presence::absent) {
+        database->presence = Presence::unknown;
+        wake_launcher();
+    }
+    // Without a place there is no dispatcher, and one that starts scans from the safe mark.
+    if (database == nullptr) return;
+
+    Instant fire_at = message.lease;
+    for (const auto& [name, note] : message.notes->lanes()) {
+        leave_note(*database, name, note);
+        fire_at = std::min(fire_at, note.fire_at);
+    }
+    database->noted_lease = std::min(database->noted_lease, message.lease);
+    database->touched |= message.notes->touched();
+    database->settings_changed |= message.settings_changed;
+    database->look_everywhere |= message.prepared_finished;
+
+    const bool awaited = fire_at < database->deadline || database->deadline == core::never ||
+                         (message.notes->touched() && database->passed_over) || message.settings_changed ||
+                         message.extension_changed || message.prepared_finished;
+    if (awaited && database->dispatcher_latch != nullptr) SetLatch(database->dispatcher_latch);
+}
+
+bool read_floor(Instant& floor) {
+    if (!available()) return false;
+    const SharedLock lock;
+    const SharedDatabase* database = own_database();
+    if (database == nullptr || database->floor == core::distant_past) return false;
+    floor = database->floor;
+    return true;
+}
+
+TakenNotes begin_pass() {
+    TakenNotes taken;
+    const SharedLock lock;
+    SharedDatabase* database = own_database();
+    if (database == nullptr) return taken;
+    database->deadline = core::never;
+    database->passed_over = true;
+    ResetLatch(MyLatch);
+    for (SharedLane* lane = database->noted_lanes; lane != nullptr; lane = lane->next_noted) {
+        taken.lanes.push_back({lane->key.name, lane->noted_fire});
+        lane->noted = lane->noted_fire = core::never;
+        lane->listed = false;
+    }
+    database->noted_lanes = nullptr;
+    taken.lease = std::exchange(database->noted_lease, core::never);
+    taken.spilled = std::exchange(database->spilled, core::never);
+    taken.touched = std::exchange(database->touched, false);
+    taken.settings_changed = std::exchange(database->settings_changed, false);
+    taken.look_everywhere = std::exchange(database->look_everywhere, false);
+    return taken;
+}
+
+void end_pass(Instant deadline, bool passed_over, const PassCount& count) {
+    const SharedLock lock;
+    SharedDatabase* database = own_database();
+    if (database == nullptr) return;
+    database->deadline = std::min(deadline, core::never - 1);
+    database->passed_over = passed_over;
+    database->wakeups++;
+    database->passes += count.worked ? 1 : 0;
+    database->fired += static_cast<std::uint64_t>(count.fired);
+}
+
+Instant raise_floor(Instant clock) {
+    const SharedLock lock;
+    SharedDatabase* database = own_database();
+    if (database == nullptr) return clock;
+    database->floor = std::max(database->floor, clock);
+    return database->floor;
+}
+
+ScanStart scan_start(std::string_view name) {
+    if (!available()) return {};
+    const SharedLock lock;
+    const SharedLane* lane = find_lane(MyDatabaseId, name);
+    if (lane != nullptr) return {true, lane->mark, lane->publications};
+    const SharedDatabase* database = own_database();
+    return {false, database == nullptr ? core::distant_past : database->spilled, 0};
+}
+
+void set_first_mark(std::string_view name, Instant stored) {
+    const SharedLock lock;
+    SharedLane* lane = open_lane(MyDatabaseId, name);
+    if (lane != nullptr && lane->mark == core::distant_past) lane->mark = std::min(stored, lane->noted);
+}
+
+void raise_mark_of_dispatcher(std::string_view name, Instant mark) {
+    const SharedLock lock;
+    SharedLane* lane = find_lane(MyDatabaseId, name);
+    if (lane != nullptr) lane->mark = std::max(lane->mark, std::min(mark, lane->noted));
+}
+
+void raise_mark(std::string_view name, Instant mark, const ScanStart& since) {
+    if (!available()) return;
+    const SharedLock lock;
+    SharedLane* lane = find_lane(MyDatabaseId, name);
+    if (lane != nullptr && lane->publications == since.publications) lane->mark = std::max(lane->mark, mark);
+}
+
+}  // namespace engine

@@ -1,0 +1,85 @@
+// Waking: how what a transaction wrote reaches the dispatcher, and how far scans may skip ahead. One lock covers
+// notes, marks, deadline and latch, so each side below is one step. docs/architecture.md tells why no wake-up is
+// lost; the order of the calls in engine/dispatch.cpp is part of that argument.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/transaction_notes.hpp"
+#include "engine/shared.hpp"
+
+namespace engine {
+
+// The writers' side.
+
+// What a transaction has to say when it, or a savepoint of it, ends.
+struct Message {
+    const core::TransactionNotes* notes;
+    Instant lease;              // the earliest lease_until that it wrote
+    bool settings_changed;      // process_manager was written
+    bool extension_changed;     // an extension was created, altered or dropped
+    bool prepared_finished;     // COMMIT PREPARED or ROLLBACK PREPARED
+};
+
+// Lowers the marks, leaves the notes, and sets the dispatcher's latch if it would otherwise sleep too long.
+// Raises nothing: it runs in transaction callbacks.
+void publish(const Message& message) noexcept;
+
+// The least wake_at that may be written now: the clock, or the highest clock that a mark was taken from. False
+// when that is not known, because no dispatcher has started yet.
+bool read_floor(Instant& floor);
+
+// The dispatcher's side.
+
+struct NotedLane {
+    std::string name;
+    Instant fire_at;    // look at it then; its mark has been lowered already
+};
+
+// What was published since the last time.
+struct TakenNotes {
+    std::vector<NotedLane> lanes;
+    Instant lease = core::never;
+    Instant spilled = core::never;
+    bool settings_changed = false;
+    bool look_everywhere = false;
+    bool touched = false;       // some transaction ended that may have held rows locked
+};
+
+// Opens a pass: from here every note sets the latch, which is reset, and the notes are taken. Before the snapshot.
+TakenNotes begin_pass();
+
+// What a pass has done, for timers.workers.
+struct PassCount {
+    bool worked;            // it ran a transaction
+    std::int64_t fired;
+};
+
+// Closes a pass: the dispatcher sleeps until `deadline`.
+void end_pass(Instant deadline, bool passed_over, const PassCount& count);
+
+// Sets the floor for writers to at least `clock` and returns it; the first call makes it known.
+Instant raise_floor(Instant clock);
+
+// Everybody who scans.
+
+// Where to begin a scan, and what tells whether the lane has been written since.
+struct ScanStart {
+    bool shared = false;                  // the lane has its place in shared memory
+    Instant mark = core::distant_past;    // distant_past: not known, take the stored one. Without a place of its
+                                          // own: the lowest wake_at of all such lanes' notes not yet taken
+    std::uint64_t publications = 0;
+};
+ScanStart scan_start(std::string_view lane);
+
+// The dispatcher read the stored mark of a lane that has none in memory.
+void set_first_mark(std::string_view lane, Instant stored);
+
+// After the commit of a scan. The dispatcher's may raise up to what was published since it took the notes; any
+// other scan only where nothing was published since it began.
+void raise_mark_of_dispatcher(std::string_view lane, Instant mark);
+void raise_mark(std::string_view lane, Instant mark, const ScanStart& since);
+
+}  // namespace engine

@@ -1,0 +1,17 @@
+#include "pg/clock.hpp"
+
+#include <ctime>
+
+#include "pg/server.hpp"
+
+namespace pg {
+
+std::int64_t wall_clock() { return GetCurrentTimestamp(); }
+
+std::int64_t monotonic_clock() {
+    timespec now{};
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return static_cast<std::int64_t>(now.tv_sec) * 1000000 + now.tv_nsec / 1000;
+}
+
+}  // namespace pg

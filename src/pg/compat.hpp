@@ -1,0 +1,63 @@
+// Differences between server versions, each under one name. The only file that names PG_VERSION_NUM.
+#pragma once
+
+#include "pg/server.hpp"
+
+#if PG_VERSION_NUM < 150000
+#error "durable_timers needs PostgreSQL 15 or later"
+#endif
+
+namespace pg {
+
+// Who holds a lock, as pg_locks counts: a backend's transaction, or (backend -1) a prepared one.
+struct LockHolder {
+    int backend;
+    LocalTransactionId transaction;
+    bool prepared() const { return backend == -1; }
+};
+
+inline LockHolder holder_of(const LockInstanceData& lock) {
+#if PG_VERSION_NUM >= 170000
+    const int backend = lock.vxid.procNumber;
+    return {backend == INVALID_PROC_NUMBER ? -1 : backend, lock.vxid.localTransactionId};
+#else
+    return {lock.backend == InvalidBackendId ? -1 : lock.backend, lock.lxid};
+#endif
+}
+
+// This process, as LockHolder counts.
+inline int own_backend() {
+#if PG_VERSION_NUM >= 170000
+    return MyProcNumber;
+#else
+    return MyBackendId;
+#endif
+}
+
+inline bool owns_database(Oid database, Oid role) {
+#if PG_VERSION_NUM >= 160000
+    return object_ownercheck(DatabaseRelationId, database, role);
+#else
+    return pg_database_ownercheck(database, role);
+#endif
+}
+
+inline WaitEventSet* create_wait_event_set(int events) {
+#if PG_VERSION_NUM >= 170000
+    return CreateWaitEventSet(nullptr, events);
+#else
+    return CreateWaitEventSet(TopMemoryContext, events);
+#endif
+}
+
+// The name of a wait that pg_stat_activity shows.
+inline uint32 wait_event(const char* name) {
+#if PG_VERSION_NUM >= 170000
+    return WaitEventExtensionNew(name);
+#else
+    (void)name;
+    return PG_WAIT_EXTENSION;
+#endif
+}
+
+}  // namespace pg

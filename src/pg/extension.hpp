@@ -1,0 +1,15 @@
+// The extension as the catalog of the current database knows it.
+#pragma once
+
+#include "pg/server.hpp"
+
+namespace pg {
+
+// Whether `name` is installed in this database; `owner` receives its owner.
+bool find_extension(const char* name, Oid* extension, Oid* owner);
+
+// A table of the extension's schema, by name. Cached until the catalog entry changes. Raises undefined_table
+// when the extension is not there.
+Oid find_table(const char* schema, const char* table);
+
+}  // namespace pg

@@ -1,0 +1,23 @@
+#include "pg/transaction.hpp"
+
+namespace pg {
+
+void begin_transaction(const char* activity) {
+    call([=] {
+        SetCurrentStatementStartTimestamp();
+        StartTransactionCommand();
+        PushActiveSnapshot(GetTransactionSnapshot());
+        pgstat_report_activity(STATE_RUNNING, activity);
+    });
+}
+
+void commit_transaction() {
+    call([] {
+        PopActiveSnapshot();
+        CommitTransactionCommand();
+        pgstat_report_stat(false);
+        pgstat_report_activity(STATE_IDLE, nullptr);
+    });
+}
+
+}  // namespace pg

@@ -1,0 +1,151 @@
+#include "store/claims.hpp"
+
+#include "store/settings.hpp"
+#include "store/sql_text.hpp"
+#include "store/timer_status.hpp"
+#include "store/values.hpp"
+
+namespace store {
+
+namespace {
+
+constinit pg::Statement renew_claim{R"sql(
+update timers.claim c
+set lease_until = pg_catalog.clock_timestamp() operator(pg_catalog.+) coalesce($3, (
+        select p.lease from timers.timer t join timers.process_manager p using (process_manager)
+        where t.timer_id operator(pg_catalog.=) $1), $4)
+where c.timer_id operator(pg_catalog.=) $1 and c.token operator(pg_catalog.=) $2
+  and c.kind operator(pg_catalog.<>) 'resume'
+returning c.lease_until)sql",
+                                    UUIDOID, UUIDOID, INTERVALOID, INTERVALOID};
+
+// A firing whose claim holds: its row is locked, its claim gone. $2 the token.
+constexpr SqlText end_claim = R"sql(
+with held as materialized (
+    select t.timer_id from timers.timer t
+    where t.timer_id operator(pg_catalog.=) $1 and t.status operator(pg_catalog.=) 'firing'
+    for no key update of t
+), freed as (
+    delete from timers.claim c using held
+    where c.timer_id operator(pg_catalog.=) held.timer_id
+      and c.token operator(pg_catalog.=) $2
+    returning c.timer_id
+) )sql";
+
+constexpr auto complete_text = end_claim + R"sql(
+update timers.timer t
+set status = 'fired', fired_event_id = $3, updated_at = pg_catalog.clock_timestamp()
+from freed where t.timer_id operator(pg_catalog.=) freed.timer_id)sql";
+
+constinit pg::Statement complete_claim{complete_text.characters, UUIDOID, UUIDOID, UUIDOID};
+
+constexpr auto release_text = end_claim + R"sql(
+update timers.timer t
+set status = 'scheduled', fire_at = $3, last_error = coalesce($4, t.last_error),
+    updated_at = pg_catalog.clock_timestamp()
+from freed where t.timer_id operator(pg_catalog.=) freed.timer_id)sql";
+
+constinit pg::Statement release_claim{release_text.characters, UUIDOID, UUIDOID, TIMESTAMPTZOID, TEXTOID};
+
+constinit pg::Statement complete_any{R"sql(
+with changed as (
+    update timers.timer t
+    set status = 'fired', fired_event_id = $2, updated_at = pg_catalog.clock_timestamp()
+    where t.timer_id operator(pg_catalog.=) $1 and t.status operator(pg_catalog.=) 'firing'
+    returning t.timer_id
+), freed as (
+    delete from timers.claim c using changed where c.timer_id operator(pg_catalog.=) changed.timer_id
+)
+select true from changed)sql",
+                                     UUIDOID, UUIDOID};
+
+// The lease is looked at again when the claim is deleted: a renewal may have come in between.
+constinit pg::Statement requeue_claims{R"sql(
+with lapsed as materialized (
+    select c.timer_id, c.token from timers.claim c
+    where c.kind operator(pg_catalog.<>) 'resume'
+      and c.lease_until operator(pg_catalog.<=) case when $2 is null then $1 else 'infinity' end
+      and ($2 is null or c.claimed_at operator(pg_catalog.<=) ($1 operator(pg_catalog.-) $2))
+    order by c.lease_until limit $3
+), held as materialized (
+    select t.timer_id, l.token
+    from lapsed l join timers.timer t using (timer_id)
+    where t.status operator(pg_catalog.=) 'firing'
+    order by t.timer_id
+    for no key update of t skip locked
+), freed as (
+    delete from timers.claim c using held h
+    where c.timer_id operator(pg_catalog.=) h.timer_id and c.token operator(pg_catalog.=) h.token
+      and c.lease_until operator(pg_catalog.<=) case when $2 is null then $1 else 'infinity' end
+      and ($2 is null or c.claimed_at operator(pg_catalog.<=) ($1 operator(pg_catalog.-) $2))
+    returning c.timer_id
+), requeued as (
+    update timers.timer t
+    set status = 'scheduled', updated_at = pg_catalog.clock_timestamp()
+    from freed where t.timer_id operator(pg_catalog.=) freed.timer_id
+    returning 1
+)
+select pg_catalog.count(*) from requeued)sql",
+                                       TIMESTAMPTZOID, INTERVALOID, INT8OID};
+
+constinit pg::Statement select_next_lease{R"sql(
+select c.lease_until from timers.claim c
+where c.lease_until operator(pg_catalog.>=) $1 and c.kind operator(pg_catalog.<>) 'resume'
+order by c.lease_until limit 1)sql",
+                                       TIMESTAMPTZOID};
+
+pg::Value default_lease_interval() {
+    return {pg::call([] {
+        auto* interval = static_cast<Interval*>(palloc0(sizeof(Interval)));
+        interval->time = default_lease();
+        return IntervalPGetDatum(interval);
+    })};
+}
+
+Held held_of(bool changed, Datum timer_id) {
+    if (changed) return Held::done;
+    return status_of(timer_id).has_value() ? Held::stale : Held::no_such_timer;
+}
+
+}  // namespace
+
+Renewed renew(Datum timer_id, Datum token, pg::Value lease) {
+    const pg::OwnerRights rights(timer_table());
+    const pg::Session session;
+    const pg::Rows rows = renew_claim.run({{timer_id}, {token}, lease, default_lease_interval()});
+    if (!rows.empty()) return {Held::done, instant_of(rows.datum(0, 1))};
+    return {held_of(false, timer_id)};
+}
+
+Held complete(Datum timer_id, Datum event_id, Datum token) {
+    const pg::OwnerRights rights(timer_table());
+    const pg::Session session;
+    return held_of(complete_claim.run({{timer_id}, {token}, {event_id}}).count() > 0, timer_id);
+}
+
+Change complete_unclaimed(Datum timer_id, Datum event_id) {
+    const pg::OwnerRights rights(timer_table());
+    const pg::Session session;
+    return change_of(!complete_any.run({{timer_id}, {event_id}}).empty(), timer_id);
+}
+
+Held release(Datum timer_id, Datum token, Datum fire_at, pg::Value error) {
+    const pg::OwnerRights rights(timer_table());
+    const pg::Session session;
+    return held_of(release_claim.run({{timer_id}, {token}, {fire_at}, error}).count() > 0, timer_id);
+}
+
+std::int64_t requeue_expired(core::Instant as_of, pg::Value older_than, std::int64_t most) {
+    const pg::OwnerRights rights(timer_table());
+    const pg::Session session;
+    return count_at(requeue_claims.run({instant_value(as_of), older_than, {Int64GetDatum(most)}}), 0, 1);
+}
+
+core::Instant next_lease(core::Instant from) {
+    const pg::OwnerRights rights(timer_table());
+    const pg::Session session;
+    const pg::Rows rows = select_next_lease.run({instant_value(from)});
+    return rows.empty() ? core::never : instant_of(rows.datum(0, 1));
+}
+
+}  // namespace store

@@ -1,0 +1,36 @@
+// What becomes of a claim: renewed, completed, released, or requeued when its lease has run out. Each locks the
+// timer's row before the claim's, so that no two of them can deadlock. Renewing touches the claim alone.
+#pragma once
+
+#include <optional>
+
+#include "core/instant.hpp"
+#include "pg/statement.hpp"
+#include "store/schedule.hpp"
+
+namespace store {
+
+// What became of an operation that presents a token.
+enum class Held { done, no_such_timer, stale };
+
+struct Renewed {
+    Held held;
+    core::Instant lease_until = core::never;
+};
+// `lease` null: as the process manager has it, else the setting.
+Renewed renew(Datum timer_id, Datum token, pg::Value lease);
+
+Held complete(Datum timer_id, Datum event_id, Datum token);
+// Without a token: whoever may call it vouches for the firing.
+Change complete_unclaimed(Datum timer_id, Datum event_id);
+
+Held release(Datum timer_id, Datum token, Datum fire_at, pg::Value error);
+
+// Requeues at most `most` firings whose lease ended at `as_of` or before; with `older_than`, whose claim is at
+// least that old instead. Returns how many.
+std::int64_t requeue_expired(core::Instant as_of, pg::Value older_than, std::int64_t most);
+
+// The first lease that ends at `from` or later, or `never`.
+core::Instant next_lease(core::Instant from);
+
+}  // namespace store

@@ -1,0 +1,184 @@
+// The launcher: one per server, connected to no database, started when recovery ends (so at once on promotion,
+// and never on a standby). Keeps a dispatcher in every database that has the extension.
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <vector>
+
+#include "core/backoff.hpp"
+#include "engine/shared.hpp"
+#include "pg/alarm.hpp"
+#include "pg/clock.hpp"
+#include "pg/compat.hpp"
+#include "pg/log.hpp"
+#include "pg/transaction.hpp"
+#include "workers/process.hpp"
+#include "workers/workers.hpp"
+
+namespace workers {
+
+namespace {
+
+constexpr std::int64_t between_slot_attempts = core::second;
+// A dispatcher that ran this long has not failed at its start.
+constexpr std::int64_t proven = core::minute;
+
+void leave_launcher(int, Datum) {
+    const engine::SharedLock lock;
+    engine::set_launcher_latch(nullptr);
+}
+
+// The databases that one can connect to.
+std::vector<Oid> connectable_databases() {
+    std::vector<Oid> databases;
+    pg::in_transaction("looking for databases", [&] {
+        Relation catalog = pg::call([] { return table_open(DatabaseRelationId, AccessShareLock); });
+        TableScanDesc scan = pg::call([=] { return table_beginscan_catalog(catalog, 0, nullptr); });
+        while (HeapTuple tuple = pg::call([=] { return heap_getnext(scan, ForwardScanDirection); })) {
+            const auto* form = reinterpret_cast<Form_pg_database>(GETSTRUCT(tuple));
+            if (form->datallowconn) databases.push_back(form->oid);
+        }
+        pg::call([=] {
+            table_endscan(scan);
+            table_close(catalog, AccessShareLock);
+        });
+    });
+    return databases;
+}
+
+class Launcher {
+public:
+    void run() {
+        for (;;) {
+            handle_interrupts();
+            ResetLatch(MyLatch);
+            survey();
+            core::Instant next = core::never;
+            for (auto& [database, charge] : charges_) next = std::min(next, attend(database, charge));
+            alarm_.sleep_until(next, core::minute * 60, wait_);
+        }
+    }
+
+private:
+    // A database that the launcher looks after.
+    struct Charge {
+        BackgroundWorkerHandle* handle = nullptr;
+        core::Instant started_at = core::distant_past;
+        core::Instant not_before = core::distant_past;
+        core::Backoff failures{core::second / 5, core::minute};
+        bool told_of_slots = false;
+    };
+
+    // Opens a place for each new database and closes those of databases that are gone.
+    void survey() {
+        const std::vector<Oid> databases = connectable_databases();
+        bool full = false;
+        for (const Oid database : databases) {
+            const engine::SharedLock lock;
+            full |= engine::open_database(database) == nullptr;
+        }
+        if (full && !told_of_places_)
+            pg::warn("there are more databases than durable_timers.max_databases: the timers of some do not fire",
+                     nullptr, "Raise durable_timers.max_databases and restart the server.");
+        told_of_places_ = full;
+
+        const std::set<Oid> known(databases.begin(), databases.end());
+        const engine::SharedLock lock;
+        for (auto* place = engine::first_database(); place != engine::end_of_databases(); place++) {
+            if (!OidIsValid(place->oid)) continue;
+            if (known.contains(place->oid)) {
+                charges_.try_emplace(place->oid);
+            } else if (place->dispatcher_pid == 0 && place->leaving == 0) {
+                charges_.erase(place->oid);
+                engine::close_database(*place);
+            }
+        }
+    }
+
+    // Sees to it that the database has its dispatcher; returns when to look again.
+    core::Instant attend(Oid database, Charge& charge) {
+        const core::Instant now = pg::wall_clock();
+        if (charge.handle != nullptr && !is_over(database, charge, now)) return core::never;
+        if (!is_wanted(database)) return core::never;
+        if (now < charge.not_before) return charge.not_before;
+
+        const bool started = start_dispatcher(database, &charge.handle);
+        set_out_of_slots(database, !started);
+        if (started) {
+            charge.started_at = now;
+            charge.told_of_slots = false;
+            return core::never;
+        }
+        charge.handle = nullptr;
+        if (!charge.told_of_slots)
+            pg::warn("no background worker slot is free: timers of database with OID " + std::to_string(database) +
+                         " do not fire",
+                     nullptr, "Raise max_worker_processes and restart the server.");
+        charge.told_of_slots = true;
+        return core::later_by(now, between_slot_attempts);
+    }
+
+    // Whether the worker has ended, as the postmaster knows; if so, when its successor may start.
+    bool is_over(Oid database, Charge& charge, core::Instant now) {
+        pid_t pid = 0;
+        const BgwHandleStatus status = pg::call([&] { return GetBackgroundWorkerPid(charge.handle, &pid); });
+        if (status == BGWH_STARTED || status == BGWH_NOT_YET_STARTED) return false;
+        pfree(charge.handle);
+        charge.handle = nullptr;
+        if (core::later_by(charge.started_at, proven) < now || !is_wanted(database)) {
+            charge.failures.succeed();
+            charge.not_before = now;
+        } else {
+            charge.not_before = core::later_by(now, charge.failures.fail());
+        }
+        return true;
+    }
+
+    // The extension is there, or may be, nobody runs, and nobody needs the database empty.
+    static bool is_wanted(Oid database) {
+        const engine::SharedLock lock;
+        const engine::SharedDatabase* place = engine::find_database(database);
+        return place != nullptr && place->presence != engine::Presence::absent && place->dispatcher_pid == 0 &&
+               place->leaving == 0;
+    }
+
+    static void set_out_of_slots(Oid database, bool out) {
+        const engine::SharedLock lock;
+        if (engine::SharedDatabase* place = engine::find_database(database)) place->out_of_slots = out;
+    }
+
+    std::map<Oid, Charge> charges_;
+    bool told_of_places_ = false;
+    pg::Alarm alarm_;
+    uint32 wait_ = pg::wait_event("DurableTimersLauncher");
+};
+
+}  // namespace
+
+void register_launcher() {
+    BackgroundWorker worker = describe_worker("durable_timers launcher", "durable_timers launcher",
+                                              "durable_timers_launcher_main", 1);
+    RegisterBackgroundWorker(&worker);
+}
+
+}  // namespace workers
+
+extern "C" {
+PGDLLEXPORT void durable_timers_launcher_main(Datum argument);
+
+void durable_timers_launcher_main(Datum) {
+    workers::unblock_signals();
+    BackgroundWorkerInitializeConnection(nullptr, nullptr, 0);
+    pg::entry([] {
+        pg::call([] { before_shmem_exit(workers::leave_launcher, 0); });
+        {
+            const engine::SharedLock lock;
+            engine::set_launcher_latch(MyLatch);
+        }
+        workers::Launcher launcher;
+        launcher.run();
+    });
+    proc_exit(0);
+}
+}
