@@ -24,7 +24,8 @@ void _PG_init(void) {
                        &engine::max_lanes, engine::max_lanes, 1, 1000000, 0, pg::Reload::on_start);
         engine::request_shared();
         workers::install_hooks();
-        workers::register_launcher();
+        // A server that is being upgraded keeps still.
+        if (!IsBinaryUpgrade) workers::register_launcher();
     }
     pg::reserve_setting_prefix("durable_timers");
     engine::register_transaction_callbacks();

@@ -6,6 +6,7 @@
 #include "api/enums.hpp"
 #include "api/function.hpp"
 #include "core/wake_rule.hpp"
+#include "engine/lane_registry.hpp"
 #include "engine/transaction_end.hpp"
 
 namespace {
@@ -145,7 +146,7 @@ pg::Value on_claim(FunctionCallInfo call) {
 
 pg::Value on_settings(FunctionCallInfo call) {
     const TriggerData* trigger = trigger_of(call);
-    engine::note_settings_changed();
+    if (!engine::adding_defaults()) engine::note_settings_changed();
     return {PointerGetDatum(new_row(trigger))};
 }
 

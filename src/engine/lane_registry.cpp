@@ -25,6 +25,13 @@ Registry& registry() {
     return *lasting;
 }
 
+bool adding = false;
+
+struct Adding {
+    Adding() { adding = true; }
+    ~Adding() { adding = false; }
+};
+
 // A session that meets more names than this asks again now and then.
 constexpr std::size_t most_remembered = 10000;
 
@@ -43,11 +50,14 @@ void ensure_lane(std::string_view lane) {
     const auto hash = hash_bytes(reinterpret_cast<const unsigned char*>(lane.data()), static_cast<int>(lane.size()));
     // The row may have come while we had no lock, hence the second look.
     if (pg::try_lock_name(hash) && !store::lane_exists(lane)) {
+        const Adding row;
         store::insert_lane(lane);
         known.inserted = true;
     }
     known.ensured.insert(std::move(name));
 }
+
+bool adding_defaults() noexcept { return adding; }
 
 void forget_ensured_lanes() noexcept {
     registry().ensured.clear();

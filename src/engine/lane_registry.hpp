@@ -9,6 +9,9 @@ namespace engine {
 // adding it at this moment, the dispatcher makes sure in the end.
 void ensure_lane(std::string_view lane);
 
+// Whether the row being written right now is such a row, with nothing but defaults: no setting changed by it.
+bool adding_defaults() noexcept;
+
 // The transaction, or a savepoint of it, ended: what it ensured may be gone.
 void forget_ensured_lanes() noexcept;
 

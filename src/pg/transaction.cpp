@@ -6,6 +6,9 @@ void begin_transaction(const char* activity) {
     call([=] {
         SetCurrentStatementStartTimestamp();
         StartTransactionCommand();
+        // Whatever the defaults of the server, the database or the role.
+        XactIsoLevel = XACT_READ_COMMITTED;
+        XactReadOnly = false;
         PushActiveSnapshot(GetTransactionSnapshot());
         pgstat_report_activity(STATE_RUNNING, activity);
     });

@@ -71,7 +71,7 @@ with lapsed as materialized (
     select t.timer_id, l.token
     from lapsed l join timers.timer t using (timer_id)
     where t.status operator(pg_catalog.=) 'firing'
-    order by t.timer_id
+    order by t.fire_at, t.timer_id
     for no key update of t skip locked
 ), freed as (
     delete from timers.claim c using held h
