@@ -81,7 +81,10 @@ void Dispatch::open() {
         prepared_due_ = core::later_by(wall, prepared_.fail());
     }
     everywhere_ |= taken.look_everywhere || taken.spilled != core::never || set_back;
-    if (std::exchange(everywhere_, false)) book_.wake_all();
+    if (std::exchange(everywhere_, false)) {
+        book_.wake_all();
+        next_lease_ = lease_mark_ = core::distant_past;
+    }
 }
 
 bool Dispatch::has_work() const {

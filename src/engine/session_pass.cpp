@@ -88,7 +88,8 @@ public:
 
     // A scan of the lane is done; what it covered may be skipped from the commit on.
     void covered(const SessionLane& lane, const core::LaneScan& scan) const {
-        if (prepared_) return;
+        // A snapshot of the whole transaction may be older than what was published before the scan began.
+        if (prepared_ || IsolationUsesXactSnapshot()) return;
         const core::Instant mark = std::min(core::mark_after(scan, clock_.bound), now_);
         if (mark <= lane.from()) return;
         raise_mark_at_commit(lane.name, mark, lane.start);

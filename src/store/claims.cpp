@@ -12,7 +12,8 @@ namespace {
 constinit pg::Statement renew_claim{R"sql(
 update timers.claim c
 set lease_until = pg_catalog.clock_timestamp() operator(pg_catalog.+) coalesce($3, (
-        select p.lease from timers.timer t join timers.process_manager p using (process_manager)
+        select p.lease from timers.timer t
+        join timers.process_manager p on p.process_manager operator(pg_catalog.=) t.process_manager
         where t.timer_id operator(pg_catalog.=) $1), $4)
 where c.timer_id operator(pg_catalog.=) $1 and c.token operator(pg_catalog.=) $2
   and c.kind operator(pg_catalog.<>) 'resume'
@@ -69,7 +70,7 @@ with lapsed as materialized (
     order by c.lease_until limit $3
 ), held as materialized (
     select t.timer_id, l.token
-    from lapsed l join timers.timer t using (timer_id)
+    from lapsed l join timers.timer t on t.timer_id operator(pg_catalog.=) l.timer_id
     where t.status operator(pg_catalog.=) 'firing'
     order by t.fire_at, t.timer_id
     for no key update of t skip locked

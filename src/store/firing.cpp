@@ -44,14 +44,14 @@ reach as materialized (
     select task.place, task.ceiling, seen.full,
            seen.last_wake, seen.taken,
            case when seen.full then seen.last_wake else $6 end as reach
-    from task join seen using (place)
+    from task join seen on seen.place operator(pg_catalog.=) task.place
 ), locked as materialized (
     select s.place, s.tid, t.wake_at, t.fire_at, greatest(t.wake_at, t.fire_at) as key,
            t.attempts operator(pg_catalog.>=) r.ceiling as spent,
            greatest(t.wake_at, t.fire_at) operator(pg_catalog.<=) r.reach
                and t.fire_at operator(pg_catalog.<=) $5 as due
     from taken s
-    join reach r using (place)
+    join reach r on r.place operator(pg_catalog.=) s.place
     join timers.timer t on t.ctid operator(pg_catalog.=) s.tid
     where t.status operator(pg_catalog.=) 'scheduled'
     order by s.wake_at
@@ -101,7 +101,7 @@ left join (
     select k.place, pg_catalog.count(*) as locked,
            pg_catalog.min(k.key) filter (where not k.due) as waiting_wake,
            pg_catalog.min(k.fire_at) filter (where not k.due) as waiting_fire
-    from locked k group by k.place) h using (place)
+    from locked k group by k.place) h on h.place operator(pg_catalog.=) r.place
 )sql";
 
 // Firing takes all of the scan.
@@ -110,7 +110,7 @@ taken as (select place, tid, wake_at from scanned
 ), seen as materialized (
     select task.place, pg_catalog.count(s.tid) as taken, pg_catalog.max(s.wake_at) as last_wake,
            pg_catalog.count(s.tid) operator(pg_catalog.>=) task.share as full
-    from task left join scanned s using (place) group by task.place, task.share
+    from task left join scanned s on s.place operator(pg_catalog.=) task.place group by task.place, task.share
 ), )sql";
 
 // Claiming takes the earliest rows over all lanes: $10 of them.
@@ -122,7 +122,7 @@ taken as materialized (
            a.scanned operator(pg_catalog.>=) task.share
                or a.scanned operator(pg_catalog.>) pg_catalog.count(s.tid) as full
     from task
-    left join taken s using (place)
+    left join taken s on s.place operator(pg_catalog.=) task.place
     cross join lateral (
         select pg_catalog.count(*) as scanned from scanned c
         where c.place operator(pg_catalog.=) task.place) a
@@ -160,7 +160,7 @@ lease as (
            $7 operator(pg_catalog.+) pg_catalog.make_interval(
                secs => l.lease operator(pg_catalog./) 1000000::pg_catalog.float8), )sql" +
            holder + R"sql(
-    from moved m join lease l using (place)
+    from moved m join lease l on l.place operator(pg_catalog.=) m.place
     where m.status operator(pg_catalog.=) 'firing'
     on conflict (timer_id) do update
     set token = excluded.token, kind = excluded.kind, attempt = excluded.attempt, claimed_at = excluded.claimed_at,
@@ -185,8 +185,8 @@ channel as (
                'attempt', m.attempts, 'claim_token', c.token, 'fetch', true
            )::pg_catalog.text as flag
     from moved m
-    join claimed c using (timer_id)
-    join channel h using (place)
+    join claimed c on c.timer_id operator(pg_catalog.=) m.timer_id
+    join channel h on h.place operator(pg_catalog.=) m.place
 ), sent as materialized (
     select pg_catalog.pg_notify(o.channel, case when pg_catalog.octet_length(o.whole) operator(pg_catalog.<) 8000
                                            then o.whole else o.flag end) as notified
@@ -205,12 +205,12 @@ constexpr auto claim_text = tasks_and_scan + take_earliest + lock_and_move("'fir
 held as (
     select m.place, m.key, m.timer_id, m.process_manager, m.correlation_id, m.fire_at, m.payload, m.attempts,
            m.last_error, c.token, c.lease_until
-    from moved m join claimed c using (timer_id)
+    from moved m join claimed c on c.timer_id operator(pg_catalog.=) m.timer_id
 )
 select )sql" + scan_columns + R"sql(,
     d.timer_id, d.process_manager, d.correlation_id, d.fire_at, d.payload, d.attempts, d.last_error, d.token,
     d.lease_until)sql" + from_scan + R"sql(
-left join held d using (place)
+left join held d on d.place operator(pg_catalog.=) r.place
 order by d.key, r.place)sql";
 
 constinit pg::Statement claim_pass{

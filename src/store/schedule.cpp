@@ -19,9 +19,9 @@ set process_manager = excluded.process_manager,
     payload = excluded.payload,
     updated_at = pg_catalog.clock_timestamp()
 where t.status operator(pg_catalog.=) 'scheduled'
-  and case $6
-      when 'later' then excluded.fire_at operator(pg_catalog.>) t.fire_at
-      when 'earlier' then excluded.fire_at operator(pg_catalog.<) t.fire_at
+  and case
+      when $6 operator(pg_catalog.=) 'later' then excluded.fire_at operator(pg_catalog.>) t.fire_at
+      when $6 operator(pg_catalog.=) 'earlier' then excluded.fire_at operator(pg_catalog.<) t.fire_at
       else true
       end
 returning t.xmax operator(pg_catalog.=) '0'::pg_catalog.xid)sql",
