@@ -4,6 +4,11 @@
 
 namespace core {
 
+namespace {
+// Shares from this size up are not worth limiting any more.
+constexpr std::int64_t longest_search = 1 << 20;
+}  // namespace
+
 Instant mark_after(const LaneScan& scan, Instant bound) {
     // A full share may have left rows with the same wake_at as its last.
     const Instant reached = scan.full ? scan.last_wake : bound;
@@ -27,6 +32,11 @@ void LaneBook::set(Lane& lane, LaneSettings settings) {
     schedule(lane, lane.served() && !was_served ? distant_past : lane.next);
 }
 
+void LaneBook::reset(Lane& lane) {
+    set(lane, {});
+    lane.known = false;
+}
+
 void LaneBook::wake(Lane& lane, Instant at) {
     if (at < lane.next && !lane.failed.failing()) schedule(lane, at);
 }
@@ -48,12 +58,13 @@ std::vector<Lane*> LaneBook::due(Instant now, std::size_t most, std::int64_t bud
         due.push_back(lane);
     }
     const std::int64_t share = due.empty() ? 0 : budget / static_cast<std::int64_t>(due.size());
-    for (Lane* lane : due) lane->share = lane->failed.failing() ? 1 : std::max<std::int64_t>(1, share) * lane->widening;
+    for (Lane* lane : due) lane->share = std::min(std::max<std::int64_t>(1, share) * lane->widening, lane->limit);
     return due;
 }
 
 void LaneBook::scanned(Lane& lane, const LaneScan& scan, Instant now, Instant ahead) {
     lane.failed.succeed();
+    if (lane.limit != Lane::no_limit) lane.limit = lane.limit < longest_search ? lane.limit * 2 : Lane::no_limit;
     note_locked(lane, scan.passed_over != never);
 
     const bool moved = scan.fired + scan.killed + scan.rearmed > 0;
@@ -66,7 +77,10 @@ void LaneBook::scanned(Lane& lane, const LaneScan& scan, Instant now, Instant ah
     schedule(lane, next);
 }
 
-void LaneBook::failed(Lane& lane, Instant now) { schedule(lane, later_by(now, lane.failed.fail())); }
+void LaneBook::failed(Lane& lane, Instant now, bool row_to_blame) {
+    if (row_to_blame) lane.limit = std::max<std::int64_t>(1, lane.share / 2);
+    schedule(lane, row_to_blame ? now : later_by(now, lane.failed.fail()));
+}
 
 void LaneBook::note_locked(Lane& lane, bool locked) {
     if (locked == lane.locked.failing()) return;

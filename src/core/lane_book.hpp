@@ -47,6 +47,8 @@ struct Lane {
     Instant mark = distant_past;     // as in shared memory; counts where the lane found no place there
     std::int64_t share = 0;          // rows it may take in the pass under way
     std::int64_t widening = 1;       // factor on its share while rows that cannot be taken fill all of it
+    std::int64_t limit = no_limit;   // on its share while a row that raises errors is looked for
+    static constexpr std::int64_t no_limit = INT64_MAX;
     Backoff locked{10 * millisecond, second};
     Backoff failed{second, minute};
 
@@ -69,6 +71,8 @@ public:
     const std::map<std::string, Lane, std::less<>>& lanes() const { return lanes_; }
 
     void set(Lane& lane, LaneSettings settings);
+    // Back to the defaults, and to not knowing.
+    void reset(Lane& lane);
 
     // The lane is worth a look at `at` or earlier.
     void wake(Lane& lane, Instant at);
@@ -82,8 +86,9 @@ public:
     // A scan has been committed; `ahead` is the lane's next wake_at beyond the scan's bound, or `never`.
     void scanned(Lane& lane, const LaneScan& scan, Instant now, Instant ahead);
 
-    // Firing the lane raised an error: leave it alone for a while, and take its rows singly until it succeeds.
-    void failed(Lane& lane, Instant now);
+    // Firing the lane raised an error. When a row of it is to blame, it is looked for at once, in ever smaller shares;
+    // otherwise the lane is left alone for a while.
+    void failed(Lane& lane, Instant now, bool row_to_blame);
 
     // When the next lane is worth a look.
     Instant deadline() const;

@@ -22,6 +22,21 @@ constexpr std::int64_t leases_per_pass = 1000;
 // A clock that runs this much behind the monotonic one has been set back.
 constexpr std::int64_t jump = core::second;
 
+// Whether the error lies in the row rather than in the server's state: resources, locks, interventions, I/O.
+bool is_about_data(int sqlstate) {
+    switch (ERRCODE_TO_CATEGORY(sqlstate)) {
+        case ERRCODE_INSUFFICIENT_RESOURCES:
+        case ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE:
+        case ERRCODE_OPERATOR_INTERVENTION:
+        case ERRCODE_TRANSACTION_ROLLBACK:
+        case ERRCODE_SYSTEM_ERROR:
+        case ERRCODE_SYNTAX_ERROR_OR_ACCESS_RULE_VIOLATION:
+            return false;
+        default:
+            return true;
+    }
+}
+
 // Every firable kind of delivery that the dispatcher itself serves.
 constexpr core::Delivery own_deliveries[] = {core::Delivery::outbox, core::Delivery::notify};
 
@@ -40,9 +55,14 @@ void Dispatch::start() {
 
 void Dispatch::read_settings() {
     settings_stale_ = false;
+    for (auto& [name, lane] : book_.lanes()) lane.known = false;
     store::each_lane_settings([this](std::string_view name, core::LaneSettings settings) {
         book_.set(book_.lane(name), std::move(settings));
     });
+    // Whose row is gone is back to the defaults, and gets a row again with its next timer.
+    forget_committed_lanes();
+    for (auto& [name, lane] : book_.lanes())
+        if (!lane.known) book_.reset(lane);
 }
 
 void Dispatch::learn(core::Lane& lane) {
@@ -153,21 +173,29 @@ std::vector<core::LaneScan> Dispatch::fire(core::Delivery delivery, const std::v
                                               : store::fire_into_outbox(tasks, clock, all);
 }
 
-// One lane's failure must not stop the others: when all together fail, each is tried alone.
+// One lane's failure must not stop the others: when all together fail, each is tried alone. Nor may one row's failure
+// stop its lane: when a row alone fails, it is set back.
 void Dispatch::serve(core::Delivery delivery, const std::vector<core::Lane*>& lanes, const store::PassClock& clock) {
     std::vector<core::LaneScan> scans;
     const auto failure = pg::attempt([&] { scans = fire(delivery, lanes, clock); });
     if (!failure) {
-        for (std::size_t i = 0; i < lanes.size(); i++) served_.push_back({lanes[i], scans[i], false, core::never});
+        for (std::size_t i = 0; i < lanes.size(); i++)
+            served_.push_back({lanes[i], scans[i], false, false, core::never});
         return;
     }
-    if (lanes.size() == 1) {
-        pg::warn("could not fire timers of process manager \"" + lanes[0]->name + "\": " + failure->message, nullptr,
-                 "The process manager is tried again in a while; the others go on.");
-        served_.push_back({lanes[0], {}, true, core::never});
+    if (lanes.size() > 1) {
+        for (core::Lane* lane : lanes) serve(delivery, {lane}, clock);
         return;
     }
-    for (core::Lane* lane : lanes) serve(delivery, {lane}, clock);
+    core::Lane& lane = *lanes[0];
+    const bool row_to_blame = is_about_data(failure->sqlstate);
+    served_.push_back({&lane, {}, true, row_to_blame, core::never});
+    if (row_to_blame && lane.share > 1) return;
+    pg::warn("could not fire timers of process manager \"" + lane.name + "\": " + failure->message, nullptr,
+             row_to_blame ? "The timer is tried again later; the others go on."
+                          : "The process manager is tried again in a while; the others go on.");
+    if (row_to_blame)
+        store::set_back({lane.name, start_of(lane), 1, lane.settings.max_attempts}, clock, failure->message);
 }
 
 void Dispatch::ring_doorbells() const {
@@ -201,7 +229,7 @@ void Dispatch::committed() {
     for (const Serving& serving : served_) {
         core::Lane& lane = *serving.lane;
         if (serving.failed) {
-            book_.failed(lane, last_wall_);
+            book_.failed(lane, last_wall_, serving.row_to_blame);
             continue;
         }
         if (!prepared_seen_) {

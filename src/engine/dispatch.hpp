@@ -37,6 +37,7 @@ private:
         core::Lane* lane;
         core::LaneScan scan;
         bool failed;
+        bool row_to_blame;
         core::Instant ahead;
     };
 

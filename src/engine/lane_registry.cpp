@@ -5,6 +5,7 @@
 
 #include "pg/locks.hpp"
 #include "store/lanes.hpp"
+#include "store/values.hpp"
 
 extern "C" {
 #include "common/hashfn.h"
@@ -15,9 +16,9 @@ namespace engine {
 namespace {
 
 struct Registry {
-    std::unordered_set<std::string> committed;    // rows that were there before this process asked
+    Oid table = InvalidOid;                       // the extension that the names below belong to
+    std::unordered_set<std::string> committed;    // have their rows
     std::unordered_set<std::string> ensured;      // taken care of in the transaction under way
-    bool inserted = false;                        // this transaction added rows: what it sees may be its own
 };
 
 Registry& registry() {
@@ -39,29 +40,32 @@ constexpr std::size_t most_remembered = 10000;
 
 void ensure_lane(std::string_view lane) {
     Registry& known = registry();
+    if (const Oid table = store::timer_table(); table != known.table) {
+        known.committed.clear();
+        known.table = table;
+    }
     std::string name(lane);
     if (known.committed.contains(name) || known.ensured.contains(name)) return;
 
-    if (store::lane_exists(lane)) {
+    const store::LaneRow row = store::lane_row(lane);
+    if (row == store::LaneRow::committed) {
         if (known.committed.size() >= most_remembered) known.committed.clear();
-        (known.inserted ? known.ensured : known.committed).insert(std::move(name));
+        known.committed.insert(std::move(name));
         return;
     }
     const auto hash = hash_bytes(reinterpret_cast<const unsigned char*>(lane.data()), static_cast<int>(lane.size()));
     // The row may have come while we had no lock, hence the second look.
-    if (pg::try_lock_name(hash) && !store::lane_exists(lane)) {
-        const Adding row;
+    if (row == store::LaneRow::none && pg::try_lock_name(hash) && store::lane_row(lane) == store::LaneRow::none) {
+        const Adding defaults;
         store::insert_lane(lane);
-        known.inserted = true;
     }
     known.ensured.insert(std::move(name));
 }
 
-bool adding_defaults() noexcept { return adding; }
+void forget_ensured_lanes() noexcept { registry().ensured.clear(); }
 
-void forget_ensured_lanes() noexcept {
-    registry().ensured.clear();
-    registry().inserted = false;
-}
+void forget_committed_lanes() { registry().committed.clear(); }
+
+bool adding_defaults() noexcept { return adding; }
 
 }  // namespace engine

@@ -15,4 +15,7 @@ bool adding_defaults() noexcept;
 // The transaction, or a savepoint of it, ended: what it ensured may be gone.
 void forget_ensured_lanes() noexcept;
 
+// Rows may have been deleted.
+void forget_committed_lanes();
+
 }  // namespace engine

@@ -22,8 +22,8 @@ public:
     // The lane's mark has risen.
     void moved(const std::string& lane) { moved_.insert(lane); }
 
-    // Takes the next step that is possible without waiting; outside a transaction. True when marks are to be
-    // stored now.
+    // Takes the next step that is possible without waiting; before the transaction writes anything. True when marks
+    // are to be stored now.
     bool ready(Oid timer_table, core::Instant now);
 
     // Stores what ready() spoke of; in a transaction.

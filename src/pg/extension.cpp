@@ -29,7 +29,7 @@ bool find_extension(const char* name, Oid* extension, Oid* owner) {
 }
 
 Oid find_table(const char* schema, const char* table) {
-    return call([=] { return get_relname_relid(table, get_namespace_oid(schema, false)); });
+    return call([=] { return get_relname_relid(table, get_namespace_oid(schema, true)); });
 }
 
 }  // namespace pg

@@ -8,8 +8,7 @@ namespace pg {
 // Whether `name` is installed in this database; `owner` receives its owner.
 bool find_extension(const char* name, Oid* extension, Oid* owner);
 
-// A table of the extension's schema, by name. Cached until the catalog entry changes. Raises undefined_table
-// when the extension is not there.
+// A table by schema and name; InvalidOid when either is missing.
 Oid find_table(const char* schema, const char* table);
 
 }  // namespace pg

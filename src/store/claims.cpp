@@ -17,6 +17,8 @@ set lease_until = pg_catalog.clock_timestamp() operator(pg_catalog.+) coalesce($
         where t.timer_id operator(pg_catalog.=) $1), $4)
 where c.timer_id operator(pg_catalog.=) $1 and c.token operator(pg_catalog.=) $2
   and c.kind operator(pg_catalog.<>) 'resume'
+  and exists (select from timers.timer t
+              where t.timer_id operator(pg_catalog.=) $1 and t.status operator(pg_catalog.=) 'firing')
 returning c.lease_until)sql",
                                     UUIDOID, UUIDOID, INTERVALOID, INTERVALOID};
 
@@ -49,18 +51,21 @@ from freed where t.timer_id operator(pg_catalog.=) freed.timer_id)sql";
 constinit pg::Statement release_claim{release_text.characters, UUIDOID, UUIDOID, TIMESTAMPTZOID, TEXTOID};
 
 constinit pg::Statement complete_any{R"sql(
-with changed as (
-    update timers.timer t
-    set status = 'fired', fired_event_id = $2, updated_at = pg_catalog.clock_timestamp()
-    where t.timer_id operator(pg_catalog.=) $1 and t.status operator(pg_catalog.=) 'firing'
-    returning t.timer_id
-), freed as (
-    delete from timers.claim c using changed where c.timer_id operator(pg_catalog.=) changed.timer_id
-)
-select true from changed)sql",
+update timers.timer t
+set status = 'fired', fired_event_id = $2, updated_at = pg_catalog.clock_timestamp()
+where t.timer_id operator(pg_catalog.=) $1 and t.status operator(pg_catalog.=) 'firing')sql",
                                      UUIDOID, UUIDOID};
 
-// The lease is looked at again when the claim is deleted: a renewal may have come in between.
+constinit pg::Statement delete_claim{R"sql(
+delete from timers.claim where timer_id operator(pg_catalog.=) $1)sql",
+                                     UUIDOID};
+
+constinit pg::Statement delete_claims{R"sql(
+delete from timers.claim where timer_id operator(pg_catalog.=) any ($1))sql",
+                                      UUIDARRAYOID};
+
+// The lease is looked at again when the claim is deleted: a renewal may have come in between. A claim on a timer that
+// is not firing is what an UPDATE by hand leaves behind; it must not stand in the way.
 constinit pg::Statement requeue_claims{R"sql(
 with lapsed as materialized (
     select c.timer_id, c.token from timers.claim c
@@ -80,6 +85,12 @@ with lapsed as materialized (
       and c.lease_until operator(pg_catalog.<=) case when $2 is null then $1 else 'infinity' end
       and ($2 is null or c.claimed_at operator(pg_catalog.<=) ($1 operator(pg_catalog.-) $2))
     returning c.timer_id
+), stray as (
+    delete from timers.claim c using lapsed l
+    where c.timer_id operator(pg_catalog.=) l.timer_id and c.token operator(pg_catalog.=) l.token
+      and not exists (
+          select from timers.timer t
+          where t.timer_id operator(pg_catalog.=) l.timer_id and t.status operator(pg_catalog.=) 'firing')
 ), requeued as (
     update timers.timer t
     set status = 'scheduled', updated_at = pg_catalog.clock_timestamp()
@@ -127,8 +138,13 @@ Held complete(Datum timer_id, Datum event_id, Datum token) {
 Change complete_unclaimed(Datum timer_id, Datum event_id) {
     const pg::OwnerRights rights(timer_table());
     const pg::Session session;
-    return change_of(!complete_any.run({{timer_id}, {event_id}}).empty(), timer_id);
+    const bool changed = complete_any.run({{timer_id}, {event_id}}).count() > 0;
+    if (changed) drop_claim(timer_id);
+    return change_of(changed, timer_id);
 }
+
+void drop_claim(Datum timer_id) { delete_claim.run({{timer_id}}); }
+void drop_claims(Datum timer_ids) { delete_claims.run({{timer_ids}}); }
 
 Held release(Datum timer_id, Datum token, Datum fire_at, pg::Value error) {
     const pg::OwnerRights rights(timer_table());

@@ -26,6 +26,12 @@ Change complete_unclaimed(Datum timer_id, Datum event_id);
 
 Held release(Datum timer_id, Datum token, Datum fire_at, pg::Value error);
 
+// Removes the claims on timers that have just left `firing` by their ids alone. A statement of its own: the one that
+// changed the timer may have waited for whoever claimed it, and its snapshot would not show that claim. Inside a
+// session.
+void drop_claim(Datum timer_id);
+void drop_claims(Datum timer_ids);
+
 // Requeues at most `most` firings whose lease ended at `as_of` or before; with `older_than`, whose claim is at
 // least that old instead. Returns how many.
 std::int64_t requeue_expired(core::Instant as_of, pg::Value older_than, std::int64_t most);

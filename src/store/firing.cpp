@@ -218,6 +218,30 @@ constinit pg::Statement claim_pass{
     TEXTARRAYOID, TIMESTAMPTZARRAYOID, INT8ARRAYOID, INT8ARRAYOID, TIMESTAMPTZOID, TIMESTAMPTZOID, TIMESTAMPTZOID,
     INT8OID, INT8ARRAYOID, INT8OID, TEXTOID};
 
+// $1 lane, $2 start, $3 bound, $4 due, $5 ceiling, $6 now, $7 the error. From one second, doubling, to an hour.
+constinit pg::Statement set_back_first{R"sql(
+with first as materialized (
+    select t.ctid as tid from timers.timer t
+    where t.process_manager operator(pg_catalog.=) $1
+      and t.wake_at operator(pg_catalog.>=) $2 and t.wake_at operator(pg_catalog.<=) $3
+      and t.status operator(pg_catalog.=) 'scheduled'
+    order by t.wake_at limit 1
+    for no key update of t skip locked
+)
+update timers.timer t
+set status = case when t.attempts operator(pg_catalog.>=) $5 then 'dead' else t.status end,
+    died_at = case when t.attempts operator(pg_catalog.>=) $5 then $6 end,
+    attempts = t.attempts operator(pg_catalog.+) 1,
+    fire_at = case when t.attempts operator(pg_catalog.>=) $5 then t.fire_at
+        else $6 operator(pg_catalog.+) pg_catalog.make_interval(
+            secs => least(3600, pg_catalog.power(2, least(t.attempts, 12)))) end,
+    updated_at = $6,
+    last_error = $7
+from first
+where t.ctid operator(pg_catalog.=) first.tid and t.fire_at operator(pg_catalog.<=) $4)sql",
+                                       TEXTOID, TIMESTAMPTZOID, TIMESTAMPTZOID, TIMESTAMPTZOID, INT8OID,
+                                       TIMESTAMPTZOID, TEXTOID};
+
 // Cancelled and fired rows keep their index entries: the first of a few that is scheduled, else the last of them.
 constinit pg::Statement select_next_wakes{R"sql(
 select a.place, coalesce(
@@ -330,6 +354,14 @@ std::vector<core::LaneScan> claim(const std::vector<LaneTask>& tasks, const Pass
         pg::call([&] { tuplestore_putvalues(into, shape, values, nulls); });
     }
     return scans_of(rows, tasks.size());
+}
+
+void set_back(const LaneTask& task, const PassClock& clock, std::string_view error) {
+    const pg::OwnerRights rights(timer_table());
+    const pg::Session session;
+    set_back_first.run({text_value(task.lane), instant_value(task.start), instant_value(clock.bound),
+                        instant_value(clock.due), {Int64GetDatum(task.max_attempts.value_or(INT_MAX))},
+                        instant_value(clock.now), text_value(error)});
 }
 
 std::vector<core::Instant> next_wakes(const std::vector<std::string_view>& lanes, core::Instant bound) {

@@ -45,6 +45,10 @@ std::vector<core::LaneScan> claim(const std::vector<LaneTask>& tasks, const Pass
                                   std::int64_t most, std::string_view claimed_by, Tuplestorestate* into,
                                   TupleDesc shape);
 
+// The first row that is due cannot be fired: `error` is kept, the attempt counts, and it is tried again later, ever
+// later with its attempts; at the ceiling it is dead.
+void set_back(const LaneTask& task, const PassClock& clock, std::string_view error);
+
 // Per task: the next wake_at beyond `bound` at which something is scheduled, or `never`.
 std::vector<core::Instant> next_wakes(const std::vector<std::string_view>& lanes, core::Instant bound);
 

@@ -9,7 +9,7 @@ namespace store {
 namespace {
 
 constinit pg::Statement select_lane{R"sql(
-select 1 from timers.process_manager where process_manager operator(pg_catalog.=) $1)sql",
+select xmin from timers.process_manager where process_manager operator(pg_catalog.=) $1)sql",
                                     TEXTOID};
 
 constinit pg::Statement insert_lane_row{R"sql(
@@ -73,10 +73,13 @@ core::LaneSettings settings_at(const pg::Rows& rows, std::uint64_t row) {
 
 }  // namespace
 
-bool lane_exists(std::string_view lane) {
+LaneRow lane_row(std::string_view lane) {
     const pg::OwnerRights rights(timer_table());
     const pg::Session session;
-    return !select_lane.run_latest({text_value(lane)}).empty();
+    const pg::Rows rows = select_lane.run_latest({text_value(lane)});
+    if (rows.empty()) return LaneRow::none;
+    const TransactionId writer = DatumGetTransactionId(rows.datum(0, 1));
+    return TransactionIdIsCurrentTransactionId(writer) ? LaneRow::ours : LaneRow::committed;
 }
 
 void insert_lane(std::string_view lane) {

@@ -11,8 +11,9 @@
 
 namespace store {
 
-// Whether the process manager has its row, as of the newest snapshot.
-bool lane_exists(std::string_view lane);
+// Whether the process manager has its row, as of the newest snapshot; ours: written by the transaction under way.
+enum class LaneRow { none, ours, committed };
+LaneRow lane_row(std::string_view lane);
 void insert_lane(std::string_view lane);
 
 // The settings of a process manager, if it has a row.

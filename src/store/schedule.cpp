@@ -1,5 +1,6 @@
 #include "store/schedule.hpp"
 
+#include "store/claims.hpp"
 #include "store/timer_status.hpp"
 #include "store/values.hpp"
 
@@ -35,16 +36,10 @@ returning true)sql",
                                     UUIDOID, TEXTOID, TEXTOID, TIMESTAMPTZOID, JSONBOID};
 
 constinit pg::Statement cancel_one{R"sql(
-with changed as (
-    update timers.timer t
-    set status = 'cancelled', updated_at = pg_catalog.clock_timestamp()
-    where t.timer_id operator(pg_catalog.=) $1
-      and (t.status operator(pg_catalog.=) 'scheduled' or t.status operator(pg_catalog.=) 'firing')
-    returning t.timer_id
-), freed as (
-    delete from timers.claim c using changed where c.timer_id operator(pg_catalog.=) changed.timer_id
-)
-select true from changed)sql",
+update timers.timer t
+set status = 'cancelled', updated_at = pg_catalog.clock_timestamp()
+where t.timer_id operator(pg_catalog.=) $1
+  and (t.status operator(pg_catalog.=) 'scheduled' or t.status operator(pg_catalog.=) 'firing'))sql",
                                    UUIDOID};
 
 // Locks in the order of ids, as every operation on many timers does, so that two of them cannot deadlock.
@@ -61,10 +56,8 @@ with found as materialized (
     set status = 'cancelled', updated_at = pg_catalog.clock_timestamp()
     from found where t.timer_id operator(pg_catalog.=) found.timer_id
     returning t.timer_id
-), freed as (
-    delete from timers.claim c using changed where c.timer_id operator(pg_catalog.=) changed.timer_id
 )
-select pg_catalog.count(*) from changed)sql",
+select pg_catalog.count(*), pg_catalog.array_agg(changed.timer_id) from changed)sql",
                                    TEXTOID, TEXTOID};
 
 Datum mode_name(RearmMode mode) {
@@ -99,13 +92,18 @@ Outcome schedule(const Request& request, RearmMode mode) {
 Change cancel(Datum timer_id) {
     const pg::OwnerRights rights(timer_table());
     const pg::Session session;
-    return change_of(!cancel_one.run({{timer_id}}).empty(), timer_id);
+    const bool changed = cancel_one.run({{timer_id}}).count() > 0;
+    if (changed) drop_claim(timer_id);
+    return change_of(changed, timer_id);
 }
 
 std::int64_t cancel_correlation(Datum process_manager, Datum correlation_id) {
     const pg::OwnerRights rights(timer_table());
     const pg::Session session;
-    return count_at(cancel_all.run({{process_manager}, {correlation_id}}), 0, 1);
+    const pg::Rows rows = cancel_all.run({{process_manager}, {correlation_id}});
+    const std::int64_t count = count_at(rows, 0, 1);
+    if (count > 0) drop_claims(rows.datum(0, 2));
+    return count;
 }
 
 }  // namespace store
