@@ -110,6 +110,20 @@ create table timers.safe_mark (
 
 comment on table timers.safe_mark is 'Per process manager, an instant below which no scheduled wake_at lies, ever: where a starting dispatcher begins to scan. Not dumped: a restored database scans from the beginning.';
 
+create table timers.armed (
+    only_row    boolean not null default true,
+    identity    text collate "C" not null,
+    restored_at timestamptz,
+    armed_at    timestamptz not null default pg_catalog.clock_timestamp(),
+    armed_by    text collate "C" not null default session_user,
+    constraint armed_pkey primary key (only_row),
+    constraint armed_only_row check (only_row)
+);
+
+comment on table timers.armed is 'Under which identity this database fires by itself. A copy of it has another; see timers.arm(). Not dumped.';
+comment on column timers.armed.identity is 'The server''s system identifier and the database''s oid, as of the last timers.arm() or CREATE EXTENSION.';
+comment on column timers.armed.restored_at is 'Since when timers are here that were dumped elsewhere.';
+
 -- What users store is configuration data: a dump and restore loses no timer, no event, no claim, no setting.
 select pg_catalog.pg_extension_config_dump('timers.timer', '');
 select pg_catalog.pg_extension_config_dump('timers.claim', '');

@@ -24,3 +24,7 @@ comment on function timers._on_settings() is 'Notes that settings changed.';
 create trigger _on_settings before insert or update or delete on timers.process_manager
 for each row execute function timers._on_settings();
 alter table timers.process_manager enable always trigger _on_settings;
+
+create trigger _on_settings before insert or update or delete on timers.armed
+for each row execute function timers._on_settings();
+alter table timers.armed enable always trigger _on_settings;

@@ -20,3 +20,19 @@ create function timers.unpause(process_manager text) returns boolean
 language c volatile parallel unsafe as 'MODULE_PATHNAME', 'timers_unpause';
 comment on function timers.unpause(text) is
 'Lets a paused process manager''s timers fire again; what is overdue fires at once. True when it was paused. Errors: 22004, 22023.';
+
+create function timers._identity() returns text
+language c stable parallel safe as 'MODULE_PATHNAME', 'timers_identity';
+comment on function timers._identity() is 'What tells this database from its copies: system identifier and database oid.';
+
+insert into timers.armed (identity) values (timers._identity());
+
+create function timers.arm() returns void
+language sql volatile parallel unsafe security definer set search_path = pg_catalog, pg_temp
+begin atomic
+    insert into timers.armed as a (identity) values (timers._identity())
+    on conflict (only_row) do update
+    set identity = excluded.identity, restored_at = null, armed_at = excluded.armed_at, armed_by = excluded.armed_by;
+end;
+comment on function timers.arm() is
+'Lets this database fire its timers by itself, from the commit on; what is overdue fires at once. Needed after a restore, a clone of a template and an upgrade, which are told apart so that the timers of a copy reach nobody by accident. A promoted standby needs none.';

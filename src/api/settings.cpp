@@ -1,9 +1,10 @@
-// configure(), pause(), unpause().
+// configure(), pause(), unpause(), and the identity of the database.
 
 #include <string>
 
 #include "api/enums.hpp"
 #include "api/function.hpp"
+#include "store/arming.hpp"
 #include "store/process_managers.hpp"
 #include "store/values.hpp"
 
@@ -51,6 +52,11 @@ TIMERS_FUNCTION(timers_configure) {
     }
     store::configure(process_manager, settings);
     return {0};
+}
+
+TIMERS_FUNCTION(timers_identity) {
+    (void)arguments;
+    return store::text_value(store::own_identity());
 }
 
 TIMERS_FUNCTION(timers_pause) { return {BoolGetDatum(store::set_paused(arguments.process_manager(0), true))}; }

@@ -100,6 +100,8 @@ HeapTuple on_insert(const TriggerData* trigger, HeapTuple tuple) {
     const TimerRow row(trigger, tuple);
     check(row);
     if (row.fire_at().null || row.process_manager().null) return tuple;
+    // wake_at is the engine's: who brings one along copies rows that were timers before.
+    if (!row.wake_at().null) engine::disarm_once();
     const core::Instant fire_at = DatumGetTimestampTz(row.fire_at().datum);
     if (!row.scheduled()) return row.wake_at().null ? with_wake_at(trigger, tuple, fire_at) : tuple;
 

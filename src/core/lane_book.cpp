@@ -37,6 +37,12 @@ void LaneBook::reset(Lane& lane) {
     lane.known = false;
 }
 
+void LaneBook::forget(Lane& lane) {
+    note_locked(lane, false);
+    queue_.erase({lane.next, &lane});
+    lanes_.erase(lanes_.find(lane.name));
+}
+
 void LaneBook::wake(Lane& lane, Instant at) {
     if (at < lane.next && !lane.failed.failing()) schedule(lane, at);
 }

@@ -35,6 +35,10 @@ struct LaneScan {
     Instant passed_over = never;     // the lowest wake_at of a row that somebody held locked
     Instant waiting_wake = never;    // the lowest wake_at of a row that was seen but is not due
     Instant waiting_fire = never;    // the earliest fire_at of such a row
+
+    bool found_something() const {
+        return full || fired + killed + rearmed > 0 || passed_over != never || waiting_fire != never;
+    }
 };
 
 struct Lane {
@@ -73,6 +77,9 @@ public:
     void set(Lane& lane, LaneSettings settings);
     // Back to the defaults, and to not knowing.
     void reset(Lane& lane);
+
+    // The lane has nothing, and never had.
+    void forget(Lane& lane);
 
     // The lane is worth a look at `at` or earlier.
     void wake(Lane& lane, Instant at);

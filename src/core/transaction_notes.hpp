@@ -1,7 +1,7 @@
 // What one transaction has written into the timer table, as far as waking needs it: per lane the earliest
-// wake_at and fire_at of every row version that it wrote or replaced. Filled by the row trigger, published by
-// the transaction callback at commit, at abort, at PREPARE and at the rollback of a savepoint. A note never
-// shrinks before the transaction ends: one that is too early costs a look, one that is lost costs a timer.
+// wake_at and fire_at of every scheduled row version that is new or is to be looked at sooner. Filled by the row
+// trigger, published by the transaction callback. A note never shrinks before the transaction ends: one that is too
+// early costs a look, one that is lost costs a timer.
 #pragma once
 
 #include <string>
@@ -22,7 +22,7 @@ public:
     // Something of the timer table is or will be locked: its end is worth a look even without a lane.
     void touch() { touched_ = true; }
 
-    // A scheduled row version of `lane` was written, or is about to be replaced.
+    // A scheduled row of `lane` was written, to be looked at at `wake_at`.
     void note(std::string_view lane, Instant wake_at, Instant fire_at);
 
     // The earliest wake_at noted for `lane`, or `never`.

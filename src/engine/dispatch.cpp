@@ -5,9 +5,11 @@
 #include "engine/lane_registry.hpp"
 #include "engine/waking.hpp"
 #include "pg/clock.hpp"
+#include "pg/extension.hpp"
 #include "pg/locks.hpp"
 #include "pg/log.hpp"
 #include "pg/notify.hpp"
+#include "store/arming.hpp"
 #include "store/claims.hpp"
 #include "store/lanes.hpp"
 #include "store/settings.hpp"
@@ -42,15 +44,34 @@ constexpr core::Delivery own_deliveries[] = {core::Delivery::outbox, core::Deliv
 
 }  // namespace
 
+Dispatch::Dispatch() : identity_(store::own_identity()) {}
+
 void Dispatch::start() {
+    look_whether_armed();
     // Writers that started before the floor was known have read the stored marks instead.
     raise_floor(std::max(store::highest_safe_mark(), core::distant_past + 1));
     read_settings();
-    store::each_lane_with_timers([this](std::string_view lane) { learn(book_.lane(lane)); });
+    store::each_lane_with_timers([this](std::string_view lane) {
+        book_.lane(lane);
+        if (armed_) ensure_lane(lane);
+    });
     store::each_safe_mark([this](std::string_view name, core::Instant safe_at) {
         set_first_mark(name, safe_at);
         book_.lane(name).mark = safe_at;
     });
+}
+
+void Dispatch::look_whether_armed() {
+    const bool armed = store::is_armed();
+    if (armed_ && !armed)
+        pg::warn("the timers of database \"" + pg::own_database() + "\" do not fire: they were restored, cloned or upgraded",
+                 nullptr, "If they are to fire here, call timers.arm() in that database.");
+    if (!armed_ && armed) {
+        pg::log("database \"" + pg::own_database() + "\" is armed, its timers fire");
+        everywhere_ = true;
+    }
+    armed_ = armed;
+    set_armed(armed);
 }
 
 void Dispatch::read_settings() {
@@ -67,8 +88,7 @@ void Dispatch::read_settings() {
 
 void Dispatch::learn(core::Lane& lane) {
     if (lane.known) return;
-    ensure_lane(lane.name);
-    // The row may still be another transaction's: until that ends, the lane has the defaults.
+    // Until its row is there the lane has the defaults.
     if (auto settings = store::lane_settings(lane.name)) book_.set(lane, std::move(*settings));
 }
 
@@ -109,6 +129,7 @@ void Dispatch::open() {
 
 bool Dispatch::has_work() const {
     const core::Instant now = last_wall_;
+    if (!armed_) return settings_stale_;
     return settings_stale_ || lanes_stale_ || book_.deadline() <= now || next_lease_ <= now ||
            safe_marks_.due() <= now;
 }
@@ -119,7 +140,11 @@ core::Instant Dispatch::start_of(const core::Lane& lane) const {
 }
 
 void Dispatch::work() {
-    if (settings_stale_) read_settings();
+    if (settings_stale_) {
+        look_whether_armed();
+        read_settings();
+    }
+    if (!armed_) return;
     if (std::exchange(lanes_stale_, false))
         store::each_lane_with_timers([this](std::string_view lane) { book_.lane(lane); });
 
@@ -152,11 +177,15 @@ void Dispatch::work() {
     std::vector<std::string_view> drained;
     for (const Serving& serving : served_)
         if (!serving.failed && !serving.scan.full) drained.push_back(serving.lane->name);
-    if (drained.empty()) return;
-    const std::vector<core::Instant> wakes = store::next_wakes(drained, bound_);
+    const std::vector<core::Instant> wakes =
+        drained.empty() ? std::vector<core::Instant>{} : store::next_wakes(drained, bound_);
     auto wake = wakes.begin();
     for (Serving& serving : served_)
         if (!serving.failed && !serving.scan.full) serving.ahead = *wake++;
+
+    // Timers that came by COPY or by hand, or beside another transaction that was first and rolled back.
+    for (const Serving& serving : served_)
+        if (!serving.lane->known && has_timers(serving)) ensure_lane(serving.lane->name);
 }
 
 std::vector<core::LaneScan> Dispatch::fire(core::Delivery delivery, const std::vector<core::Lane*>& lanes,
@@ -169,8 +198,8 @@ std::vector<core::LaneScan> Dispatch::fire(core::Delivery delivery, const std::v
         tasks.push_back(task);
     }
     constexpr std::int64_t all = INT64_MAX;    // the shares bound the pass
-    return delivery == core::Delivery::notify ? store::fire_by_notify(tasks, clock, all)
-                                              : store::fire_into_outbox(tasks, clock, all);
+    return delivery == core::Delivery::notify ? store::fire_by_notify(tasks, clock, all, identity_)
+                                              : store::fire_into_outbox(tasks, clock, all, identity_);
 }
 
 // One lane's failure must not stop the others: when all together fail, each is tried alone. Nor may one row's failure
@@ -179,7 +208,9 @@ void Dispatch::serve(core::Delivery delivery, const std::vector<core::Lane*>& la
     std::vector<core::LaneScan> scans;
     const auto failure = pg::attempt([&] { scans = fire(delivery, lanes, clock); });
     if (!failure) {
-        for (std::size_t i = 0; i < lanes.size(); i++)
+        // Not armed any more, as of the scan's own snapshot: restored rows became visible together with that.
+        if (scans.empty()) settings_stale_ = true;
+        for (std::size_t i = 0; i < scans.size(); i++)
             served_.push_back({lanes[i], scans[i], false, false, core::never});
         return;
     }
@@ -196,6 +227,10 @@ void Dispatch::serve(core::Delivery delivery, const std::vector<core::Lane*>& la
                           : "The process manager is tried again in a while; the others go on.");
     if (row_to_blame)
         store::set_back({lane.name, start_of(lane), 1, lane.settings.max_attempts}, clock, failure->message);
+}
+
+bool Dispatch::has_timers(const Serving& serving) {
+    return serving.scan.found_something() || serving.ahead != core::never;
 }
 
 void Dispatch::ring_doorbells() const {
@@ -242,13 +277,15 @@ void Dispatch::committed() {
         }
         book_.scanned(lane, serving.scan, last_wall_, serving.ahead);
         count_.fired += serving.scan.fired;
+        if (!lane.known && !has_timers(serving)) book_.forget(lane);
     }
 }
 
 void Dispatch::close() {
     deadline_ = std::min({book_.deadline(), next_lease_, safe_marks_.due()});
-    if (settings_stale_ || lanes_stale_ || everywhere_) deadline_ = core::distant_past;
-    if (prepared_seen_) deadline_ = std::min(deadline_, prepared_due_);
+    if (!armed_) deadline_ = core::never;
+    if (settings_stale_ || (armed_ && (lanes_stale_ || everywhere_))) deadline_ = core::distant_past;
+    if (armed_ && prepared_seen_) deadline_ = std::min(deadline_, prepared_due_);
     end_pass(deadline_, book_.passed_over(), count_);
 }
 

@@ -20,6 +20,8 @@ namespace engine {
 
 class Dispatch {
 public:
+    Dispatch();
+
     // Reads marks, settings and lanes; in a transaction, before the first pass.
     void start();
 
@@ -41,15 +43,19 @@ private:
         core::Instant ahead;
     };
 
+    void look_whether_armed();
     void read_settings();
     void learn(core::Lane& lane);
     void serve(core::Delivery delivery, const std::vector<core::Lane*>& lanes, const store::PassClock& clock);
     std::vector<core::LaneScan> fire(core::Delivery delivery, const std::vector<core::Lane*>& lanes,
                                      const store::PassClock& clock);
+    static bool has_timers(const Serving& serving);
     void ring_doorbells() const;
     void requeue(core::Instant now);
     core::Instant start_of(const core::Lane& lane) const;
 
+    const std::string identity_;
+    bool armed_ = true;                    // false: this database is a copy, and waits for timers.arm()
     core::LaneBook book_;
     SafeMarks safe_marks_;
     std::vector<Serving> served_;          // in the pass under way

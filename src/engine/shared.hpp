@@ -47,6 +47,7 @@ struct SharedDatabase {
     int leaving;                  // commands under way that need the database free of workers
     bool out_of_slots;            // the last attempt to start its dispatcher found no free worker slot
 
+    bool unarmed;                 // its timers wait for timers.arm()
     int dispatcher_pid;           // 0: none runs
     Latch* dispatcher_latch;
     Instant started_at;

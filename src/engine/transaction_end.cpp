@@ -2,12 +2,14 @@
 
 #include <algorithm>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "engine/lane_registry.hpp"
 #include "engine/waking.hpp"
 #include "pg/clock.hpp"
 #include "pg/server.hpp"
+#include "store/arming.hpp"
 #include "store/lanes.hpp"
 
 namespace engine {
@@ -27,6 +29,7 @@ struct State {
     bool extension_changed = false;
     bool prepared_finished = false;
     std::vector<PendingRaise> raises;
+    bool disarmed = false;        // and that is in the transaction under way
     bool floor_read = false;      // since the table lock was taken
     Instant floor = core::distant_past;
 
@@ -41,10 +44,10 @@ State& state() {
     return *lasting;
 }
 
-void publish_all() {
-    State& now = state();
+void publish_all(bool rolled_back) {
+    const State& now = state();
     if (!now.says_something()) return;
-    publish({&now.notes, now.lease, now.settings_changed, now.extension_changed, now.prepared_finished});
+    publish({rolled_back, &now.notes, now.lease, now.settings_changed, now.extension_changed, now.prepared_finished});
 }
 
 void forget() {
@@ -53,6 +56,7 @@ void forget() {
     now.lease = core::never;
     now.settings_changed = now.extension_changed = now.prepared_finished = false;
     now.raises.clear();
+    now.disarmed = false;
     now.floor_read = false;
     forget_ensured_lanes();
 }
@@ -61,12 +65,14 @@ void forget() {
 void on_transaction_end(XactEvent event, void*) {
     switch (event) {
         case XACT_EVENT_COMMIT:
-            publish_all();
+            publish_all(false);
             for (const PendingRaise& raise : state().raises) raise_mark(raise.lane, raise.mark, raise.since);
             break;
-        case XACT_EVENT_ABORT:
         case XACT_EVENT_PREPARE:
-            publish_all();
+            publish_all(false);
+            break;
+        case XACT_EVENT_ABORT:
+            publish_all(true);
             break;
         default:
             return;
@@ -77,9 +83,10 @@ void on_transaction_end(XactEvent event, void*) {
 void on_savepoint_end(SubXactEvent event, SubTransactionId, SubTransactionId, void*) {
     if (event != SUBXACT_EVENT_ABORT_SUB) return;
     // The rows that the savepoint locked are free from here, while the transaction may go on for long.
-    publish_all();
+    publish_all(true);
     // Its table lock may have gone with it, and with that the right to the floor that was read under it.
     state().floor_read = false;
+    state().disarmed = false;
     forget_ensured_lanes();
     // A scan whose writes were rolled back covered nothing.
     state().raises.clear();
@@ -97,6 +104,11 @@ core::TransactionNotes& notes() { return state().notes; }
 void note_lease(Instant lease_until) { state().lease = std::min(state().lease, lease_until); }
 void note_settings_changed() { state().settings_changed = true; }
 void note_extension_changed() { state().extension_changed = true; }
+void disarm_once() {
+    if (std::exchange(state().disarmed, true)) return;
+    store::disarm();
+}
+
 void note_prepared_finished() { state().prepared_finished = true; }
 
 void raise_mark_at_commit(std::string_view lane, Instant mark, const ScanStart& since) {

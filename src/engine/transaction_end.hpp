@@ -21,6 +21,9 @@ void note_settings_changed();
 void note_extension_changed();
 void note_prepared_finished();
 
+// Rows that were dumped elsewhere are being written: with them the database is no longer armed.
+void disarm_once();
+
 // After the transaction has committed, and only then, let the lane's mark rise to `mark`: a scan of this
 // transaction that began at `since` has left nothing scheduled below it.
 struct ScanStart;

@@ -30,36 +30,32 @@ SharedDatabase* own_database() { return find_database(MyDatabaseId); }
 
 void publish(const Message& message) noexcept {
     if (!available() || !OidIsValid(MyDatabaseId)) return;
+    const bool extension_changed = message.extension_changed && !message.rolled_back;
     const SharedLock lock;
-    SharedDatabase* database = message.extension_changed ? open_database(MyDatabaseId) : own_database();
-    if (message.extension_changed) {
-        if (database != nullptr) {
-            database->extension_changed = true;
-            if (database->presence == Presence::absent) database->presence = Presence::unknown;
-        }
-        wake_launcher();
-    }
-    // It may have created the extension.
-    if (message.prepared_finished && database != nullptr && database->presence == Presence::absent) {
-        database->presence = Presence::unknown;
-        wake_launcher();
-    }
     // Without a place there is no dispatcher, and one that starts scans from the safe mark.
+    SharedDatabase* database = extension_changed ? open_database(MyDatabaseId) : own_database();
     if (database == nullptr) return;
 
-    Instant fire_at = message.lease;
-    for (const auto& [name, note] : message.notes->lanes()) {
-        leave_note(*database, name, note);
-        fire_at = std::min(fire_at, note.fire_at);
-    }
-    database->noted_lease = std::min(database->noted_lease, message.lease);
-    database->touched |= message.notes->touched();
-    database->settings_changed |= message.settings_changed;
+    // A prepared transaction may have created the extension.
+    if ((extension_changed || message.prepared_finished) && database->presence == Presence::absent)
+        database->presence = Presence::unknown;
+    if (database->presence == Presence::unknown) wake_launcher();
+    database->extension_changed |= extension_changed;
     database->look_everywhere |= message.prepared_finished;
+    database->touched |= message.notes->touched();
 
-    const bool awaited = fire_at < database->deadline || database->deadline == core::never ||
-                         (message.notes->touched() && database->passed_over) || message.settings_changed ||
-                         message.extension_changed || message.prepared_finished;
+    bool awaited = extension_changed || message.prepared_finished ||
+                   (message.notes->touched() && database->passed_over);
+    if (!message.rolled_back) {
+        Instant soonest = message.lease;
+        for (const auto& [name, note] : message.notes->lanes()) {
+            leave_note(*database, name, note);
+            soonest = std::min(soonest, note.fire_at);
+        }
+        database->noted_lease = std::min(database->noted_lease, message.lease);
+        database->settings_changed |= message.settings_changed;
+        awaited |= soonest < database->deadline || message.settings_changed;
+    }
     if (awaited && database->dispatcher_latch != nullptr) SetLatch(database->dispatcher_latch);
 }
 
@@ -103,6 +99,11 @@ void end_pass(Instant deadline, bool passed_over, const PassCount& count) {
     database->wakeups++;
     database->passes += count.worked ? 1 : 0;
     database->fired += static_cast<std::uint64_t>(count.fired);
+}
+
+void set_armed(bool armed) {
+    const SharedLock lock;
+    if (SharedDatabase* database = own_database()) database->unarmed = !armed;
 }
 
 Instant raise_floor(Instant clock) {

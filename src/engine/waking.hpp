@@ -14,8 +14,10 @@ namespace engine {
 
 // The writers' side.
 
-// What a transaction has to say when it, or a savepoint of it, ends.
+// What a transaction has to say when it ends. Of one that is rolled back, or a savepoint of it, only that it is over
+// counts: what it wrote is not there, and what it held locked keeps the marks of those who passed it over.
 struct Message {
+    bool rolled_back;
     const core::TransactionNotes* notes;
     Instant lease;              // the earliest lease_until that it wrote
     bool settings_changed;      // process_manager was written
@@ -59,6 +61,9 @@ struct PassCount {
 
 // Closes a pass: the dispatcher sleeps until `deadline`.
 void end_pass(Instant deadline, bool passed_over, const PassCount& count);
+
+// What timers.workers says.
+void set_armed(bool armed);
 
 // Sets the floor for writers to at least `clock` and returns it; the first call makes it known.
 Instant raise_floor(Instant clock);

@@ -9,19 +9,19 @@
 
 namespace pg {
 
-// Who holds a lock, as pg_locks counts: a backend's transaction, or (backend -1) a prepared one.
+// Who holds a lock, as pg_locks counts: a transaction by the backend that began it. A prepared one keeps that identity
+// until the server restarts, but no process stands behind it.
 struct LockHolder {
     int backend;
     LocalTransactionId transaction;
-    bool prepared() const { return backend == -1; }
+    bool prepared;
 };
 
 inline LockHolder holder_of(const LockInstanceData& lock) {
 #if PG_VERSION_NUM >= 170000
-    const int backend = lock.vxid.procNumber;
-    return {backend == INVALID_PROC_NUMBER ? -1 : backend, lock.vxid.localTransactionId};
+    return {lock.vxid.procNumber, lock.vxid.localTransactionId, lock.pid == 0};
 #else
-    return {lock.backend == InvalidBackendId ? -1 : lock.backend, lock.lxid};
+    return {lock.backend, lock.lxid, lock.pid == 0};
 #endif
 }
 

@@ -28,6 +28,11 @@ bool find_extension(const char* name, Oid* extension, Oid* owner) {
     });
 }
 
+std::string own_database() {
+    const char* name = call([] { return get_database_name(MyDatabaseId); });
+    return name != nullptr ? name : "";
+}
+
 Oid find_table(const char* schema, const char* table) {
     return call([=] { return get_relname_relid(table, get_namespace_oid(schema, true)); });
 }

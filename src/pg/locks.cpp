@@ -35,7 +35,7 @@ bool has_let_go(const LockHolder& holder, const std::vector<LockHolder>& writers
 bool prepared_writers(Oid table) {
     if (max_prepared_xacts == 0) return false;
     const auto writers = table_writers(table);
-    return std::any_of(writers.begin(), writers.end(), [](const LockHolder& writer) { return writer.prepared(); });
+    return std::any_of(writers.begin(), writers.end(), [](const LockHolder& writer) { return writer.prepared; });
 }
 
 bool try_lock_name(uint32 hash) {

@@ -12,7 +12,7 @@ namespace {
 // The parts that the statements of a pass share. Parameters:
 //   $1 lanes, $2 starts, $3 shares, $4 attempt ceilings, one per task;
 //   $5 due: fires what has fire_at up to here; $6 bound: scans up to here; $7 now, for what is written down;
-//   $8 how many rows to take hold of at most.
+//   $8 how many rows to take hold of at most; $9 the identity that the database must be armed under, or null.
 
 // A task per lane. A task's scan walks the due index from the lane's mark, so it meets neither what has fired nor
 // what lies ahead.
@@ -21,6 +21,8 @@ with task as materialized (
     select a.place, a.lane, a.start_at, a.share, a.ceiling
     from rows from (pg_catalog.unnest($1), pg_catalog.unnest($2), pg_catalog.unnest($3), pg_catalog.unnest($4))
         with ordinality as a (lane, start_at, share, ceiling, place)
+    where $9 is null or exists (
+        select from timers.armed d where d.identity operator(pg_catalog.=) $9 and d.restored_at is null)
 ), scanned as materialized (
     select task.place, found.tid, found.wake_at
     from task cross join lateral (
@@ -113,10 +115,10 @@ taken as (select place, tid, wake_at from scanned
     from task left join scanned s on s.place operator(pg_catalog.=) task.place group by task.place, task.share
 ), )sql";
 
-// Claiming takes the earliest rows over all lanes: $10 of them.
+// Claiming takes the earliest rows over all lanes: $11 of them.
 constexpr SqlText take_earliest = R"sql(
 taken as materialized (
-    select place, tid, wake_at from scanned order by wake_at limit $10
+    select place, tid, wake_at from scanned order by wake_at limit $11
 ), seen as materialized (
     select task.place, pg_catalog.count(s.tid) as taken, pg_catalog.max(s.wake_at) as last_wake,
            a.scanned operator(pg_catalog.>=) task.share
@@ -145,14 +147,14 @@ select )sql" + scan_columns + from_scan + "order by r.place";
 constinit pg::Statement outbox_pass{
     outbox_text.characters,
     TEXTARRAYOID, TIMESTAMPTZARRAYOID, INT8ARRAYOID, INT8ARRAYOID, TIMESTAMPTZOID, TIMESTAMPTZOID, TIMESTAMPTZOID,
-    INT8OID};
+    INT8OID, TEXTOID};
 
-// $9 leases in microseconds, a lane each; the claim's kind and holder.
+// $10 leases in microseconds, a lane each; the claim's kind and holder.
 template <std::size_t kind_size, std::size_t holder_size>
 constexpr auto claim_moved(const char (&kind)[kind_size], const char (&holder)[holder_size]) {
     return SqlText(R"sql(
 lease as (
-    select a.place, a.lease from pg_catalog.unnest($9) with ordinality as a (lease, place)
+    select a.place, a.lease from pg_catalog.unnest($10) with ordinality as a (lease, place)
 ), claimed as (
     insert into timers.claim as c (timer_id, token, kind, attempt, lease_until, claimed_by)
     select m.timer_id, pg_catalog.gen_random_uuid(), )sql") +
@@ -169,11 +171,11 @@ lease as (
 ), )sql";
 }
 
-// $10 channels, a lane each. The payload travels along if all of it fits; a message holds less than 8000 bytes.
+// $11 channels, a lane each. The payload travels along if all of it fits; a message holds less than 8000 bytes.
 constexpr auto notify_text = tasks_and_scan + take_all + lock_and_move("'firing'", "t.fired_event_id") +
     claim_moved("'notify'", "'dispatcher'") + R"sql(
 channel as (
-    select a.place, a.channel from pg_catalog.unnest($10) with ordinality as a (channel, place)
+    select a.place, a.channel from pg_catalog.unnest($11) with ordinality as a (channel, place)
 ), message as (
     select m.key, h.channel,
            pg_catalog.jsonb_build_object(
@@ -197,11 +199,11 @@ select )sql" + scan_columns + ", (select pg_catalog.count(*) from sent)" + from_
 constinit pg::Statement notify_pass{
     notify_text.characters,
     TEXTARRAYOID, TIMESTAMPTZARRAYOID, INT8ARRAYOID, INT8ARRAYOID, TIMESTAMPTZOID, TIMESTAMPTZOID, TIMESTAMPTZOID,
-    INT8OID, INT8ARRAYOID, TEXTARRAYOID};
+    INT8OID, TEXTOID, INT8ARRAYOID, TEXTARRAYOID};
 
-// $10 how many at most, $11 who claims. A row per claimed timer, and one per lane without any.
+// $11 how many at most, $12 who claims. A row per claimed timer, and one per lane without any.
 constexpr auto claim_text = tasks_and_scan + take_earliest + lock_and_move("'firing'", "t.fired_event_id") +
-    claim_moved("'external'", "$11") + R"sql(
+    claim_moved("'external'", "$12") + R"sql(
 held as (
     select m.place, m.key, m.timer_id, m.process_manager, m.correlation_id, m.fire_at, m.payload, m.attempts,
            m.last_error, c.token, c.lease_until
@@ -216,7 +218,7 @@ order by d.key, r.place)sql";
 constinit pg::Statement claim_pass{
     claim_text.characters,
     TEXTARRAYOID, TIMESTAMPTZARRAYOID, INT8ARRAYOID, INT8ARRAYOID, TIMESTAMPTZOID, TIMESTAMPTZOID, TIMESTAMPTZOID,
-    INT8OID, INT8ARRAYOID, INT8OID, TEXTOID};
+    INT8OID, TEXTOID, INT8ARRAYOID, INT8OID, TEXTOID};
 
 // $1 lane, $2 start, $3 bound, $4 due, $5 ceiling, $6 now, $7 the error. From one second, doubling, to an hour.
 constinit pg::Statement set_back_first{R"sql(
@@ -299,7 +301,12 @@ core::LaneScan scan_at(const pg::Rows& rows, std::uint64_t row) {
 }
 constexpr int scan_width = 9;
 
+pg::Value armed_as(std::optional<std::string_view> identity) {
+    return identity ? text_value(*identity) : pg::null_value;
+}
+
 std::vector<core::LaneScan> scans_of(const pg::Rows& rows, std::size_t tasks) {
+    if (rows.empty()) return {};
     std::vector<core::LaneScan> scans(tasks);
     for (std::uint64_t row = 0; row < rows.count(); row++)
         scans[static_cast<std::size_t>(DatumGetInt64(rows.datum(row, 1)) - 1)] = scan_at(rows, row);
@@ -309,25 +316,25 @@ std::vector<core::LaneScan> scans_of(const pg::Rows& rows, std::size_t tasks) {
 }  // namespace
 
 std::vector<core::LaneScan> fire_into_outbox(const std::vector<LaneTask>& tasks, const PassClock& clock,
-                                             std::int64_t most) {
+                                             std::int64_t most, std::optional<std::string_view> identity) {
     const pg::OwnerRights rights(timer_table());
     const pg::Session session;
     const Columns columns(tasks);
     return scans_of(outbox_pass.run({columns.lane_array(), columns.start_array(), columns.share_array(),
                                      columns.ceiling_array(), instant_value(clock.due), instant_value(clock.bound),
-                                     instant_value(clock.now), {Int64GetDatum(most)}}),
+                                     instant_value(clock.now), {Int64GetDatum(most)}, armed_as(identity)}),
                     tasks.size());
 }
 
 std::vector<core::LaneScan> fire_by_notify(const std::vector<LaneTask>& tasks, const PassClock& clock,
-                                           std::int64_t most) {
+                                           std::int64_t most, std::optional<std::string_view> identity) {
     const pg::OwnerRights rights(timer_table());
     const pg::Session session;
     const Columns columns(tasks);
     return scans_of(notify_pass.run({columns.lane_array(), columns.start_array(), columns.share_array(),
                                      columns.ceiling_array(), instant_value(clock.due), instant_value(clock.bound),
-                                     instant_value(clock.now), {Int64GetDatum(most)}, columns.lease_array(),
-                                     columns.channel_array()}),
+                                     instant_value(clock.now), {Int64GetDatum(most)}, armed_as(identity),
+                                     columns.lease_array(), columns.channel_array()}),
                     tasks.size());
 }
 
@@ -340,7 +347,7 @@ std::vector<core::LaneScan> claim(const std::vector<LaneTask>& tasks, const Pass
     const pg::Rows rows =
         claim_pass.run({columns.lane_array(), columns.start_array(), columns.share_array(), columns.ceiling_array(),
                         instant_value(clock.due), instant_value(clock.bound), instant_value(clock.now),
-                        {Int64GetDatum(most)}, columns.lease_array(), {Int64GetDatum(widest)},
+                        {Int64GetDatum(most)}, pg::null_value, columns.lease_array(), {Int64GetDatum(widest)},
                         text_value(claimed_by)});
     for (std::uint64_t row = 0; row < rows.count(); row++) {
         if (rows.value(row, scan_width + 1).null) continue;

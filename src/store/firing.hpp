@@ -29,15 +29,16 @@ struct PassClock {
     core::Instant now;      // the wall clock, for what is written down
 };
 
-// Each takes hold of at most `most` rows over all tasks and returns a scan for each task, in order.
+// Each takes hold of at most `most` rows over all tasks and returns a scan for each task, in order; with `identity`,
+// nothing at all unless the database is armed under it.
 
 // Fires into the outbox.
 std::vector<core::LaneScan> fire_into_outbox(const std::vector<LaneTask>& tasks, const PassClock& clock,
-                                             std::int64_t most);
+                                             std::int64_t most, std::optional<std::string_view> identity = {});
 
 // Claims for notify delivery and sends the notifications.
 std::vector<core::LaneScan> fire_by_notify(const std::vector<LaneTask>& tasks, const PassClock& clock,
-                                           std::int64_t most);
+                                           std::int64_t most, std::optional<std::string_view> identity = {});
 
 // Claims the earliest over all tasks, looking at no more than `widest` of them, and puts them
 // (timers.claimed_timer) into a tuplestore.
