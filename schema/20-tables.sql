@@ -83,8 +83,15 @@ create table timers.process_manager (
     process_manager text collate "C" not null,
     delivery        timers.delivery not null default 'outbox',
     channel         text collate "C",
+    handler         text collate "C",
+    run_as          text collate "C",
     max_attempts    integer,
     lease           interval,
+    retry_delay     interval,
+    retry_factor    double precision,
+    retry_ceiling   interval,
+    max_concurrent  integer,
+    handler_timeout interval,
     paused          boolean not null default false,
     created_at      timestamptz not null default pg_catalog.clock_timestamp(),
     constraint process_manager_pkey primary key (process_manager),
@@ -92,14 +99,27 @@ create table timers.process_manager (
     constraint process_manager_channel check (pg_catalog.octet_length(channel) between 1 and 63),
     constraint process_manager_notify_channel check (delivery <> 'notify' or channel is not null),
     constraint process_manager_max_attempts check (max_attempts >= 0),
-    constraint process_manager_lease check (lease > interval '0')
+    constraint process_manager_lease check (lease > interval '0'),
+    constraint process_manager_handler check (delivery <> 'handler' or (handler is not null and run_as is not null)),
+    constraint process_manager_retry_delay check (retry_delay >= interval '0'),
+    constraint process_manager_retry_factor check (retry_factor between 1 and 1000),
+    constraint process_manager_retry_ceiling check (retry_ceiling >= interval '0'),
+    constraint process_manager_max_concurrent check (max_concurrent >= 1),
+    constraint process_manager_handler_timeout check (handler_timeout > interval '0')
 );
 
 comment on table timers.process_manager is 'Settings of each process manager; a row appears with its first timer. See timers.configure().';
 comment on column timers.process_manager.delivery is 'See timers.delivery.';
 comment on column timers.process_manager.channel is 'NOTIFY channel: the doorbell of outbox delivery (none when null), the address of notify delivery.';
+comment on column timers.process_manager.handler is 'The function of handler delivery, as schema.name; it takes a timers.timer and returns uuid.';
+comment on column timers.process_manager.run_as is 'The role that the handler runs as.';
 comment on column timers.process_manager.max_attempts is 'How often a timer is attempted before it is dead; null: no ceiling.';
 comment on column timers.process_manager.lease is 'How long a claim holds unless renewed; null: the setting durable_timers.lease.';
+comment on column timers.process_manager.retry_delay is 'After how long a handler that failed is tried again; null: durable_timers.retry_delay.';
+comment on column timers.process_manager.retry_factor is 'By how much that grows with every further failure; null: durable_timers.retry_factor.';
+comment on column timers.process_manager.retry_ceiling is 'The longest time until a retry; null: durable_timers.retry_ceiling.';
+comment on column timers.process_manager.max_concurrent is 'How many timers are handled at a time; null: no limit.';
+comment on column timers.process_manager.handler_timeout is 'How long the handler may run; null: durable_timers.handler_timeout.';
 comment on column timers.process_manager.paused is 'While true, nothing of this process manager fires.';
 
 create table timers.safe_mark (

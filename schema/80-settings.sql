@@ -9,7 +9,7 @@ create function timers.configure(
 returns void
 language c volatile parallel unsafe as 'MODULE_PATHNAME', 'timers_configure';
 comment on function timers.configure(text, timers.delivery, text, text, regrole, integer, interval, interval, double precision, interval, integer, interval, interval) is
-'Sets how timers of a process manager are delivered; null leaves a setting as it is. delivery: outbox (default), notify or external. channel: the NOTIFY channel, at most 63 bytes; needed by notify, a doorbell for outbox. max_attempts: from 0 up, then dead. lease: longer than zero. Holds from the commit on. Errors: 22004, 22023 with the argument''s name; 0A000 for delivery "handler" and the settings that belong to it, which this version does not have.';
+'Sets how timers of a process manager are delivered; null leaves a setting as it is. delivery: outbox (default), notify, handler or external. channel: the NOTIFY channel, at most 63 bytes; needed by notify, a doorbell for outbox. handler: a function as schema.name that takes a timers.timer and returns uuid; needed by handler, with the caller''s EXECUTE. run_as: the role that it runs as, of which the caller must be a member (default: the caller). max_attempts: from 0 up, then dead. lease, handler_timeout: longer than zero. retry_delay, retry_ceiling: from zero up; retry_factor: 1 to 1000. max_concurrent: from 1 up. Holds from the commit on. Errors: 22004; 22023 with the argument''s name; 42883 no such handler; 42501 may not use it or the role; 0A000 for retention, which this version does not have.';
 
 create function timers.pause(process_manager text) returns boolean
 language c volatile parallel unsafe as 'MODULE_PATHNAME', 'timers_pause';

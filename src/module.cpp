@@ -22,6 +22,9 @@ void _PG_init(void) {
         pg::define_int("durable_timers.max_lanes",
                        "How many process managers, over all databases, have their place in shared memory.",
                        &engine::max_lanes, engine::max_lanes, 1, 1000000, 0, pg::Reload::on_start);
+        pg::define_int("durable_timers.handler_workers", "How many handler workers a database may have at a time.",
+                       &engine::max_handler_workers, engine::max_handler_workers, 0, engine::most_handler_workers, 0,
+                       pg::Reload::on_reload);
         engine::request_shared();
         workers::install_hooks();
         // A server that is being upgraded keeps still.

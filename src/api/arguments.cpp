@@ -12,6 +12,15 @@ namespace {
     pg::raise(sqlstate, std::string("argument \"") + argument + "\" " + why);
 }
 
+// Indexed, and an index entry has to fit in a third of a page.
+constexpr std::size_t longest_correlation_id = 1024;
+
+void check_length(std::string_view text, std::size_t longest, const char* argument) {
+    if (text.size() > longest)
+        refuse(ERRCODE_INVALID_PARAMETER_VALUE, argument,
+               "must not be longer than " + std::to_string(longest) + " bytes");
+}
+
 }  // namespace
 
 std::string_view view_of(Datum datum) {
@@ -25,9 +34,12 @@ void check_not_empty(std::string_view text, const char* argument) {
 
 void check_process_manager(std::string_view name, const char* argument) {
     check_not_empty(name, argument);
-    if (name.size() > engine::longest_lane_name)
-        refuse(ERRCODE_INVALID_PARAMETER_VALUE, argument,
-               "must not be longer than " + std::to_string(engine::longest_lane_name) + " bytes");
+    check_length(name, engine::longest_lane_name, argument);
+}
+
+void check_correlation_id(std::string_view id, const char* argument) {
+    check_not_empty(id, argument);
+    check_length(id, longest_correlation_id, argument);
 }
 
 void check_finite(core::Instant instant, const char* argument) {
@@ -51,23 +63,30 @@ Datum Arguments::process_manager(int position) const {
     return datum;
 }
 
+Datum Arguments::correlation_id(int position) const {
+    const Datum datum = required(position, "correlation_id");
+    check_correlation_id(view_of(datum), "correlation_id");
+    return datum;
+}
+
 Datum Arguments::instant(int position, const char* name) const {
     const Datum datum = required(position, name);
     check_finite(DatumGetTimestampTz(datum), name);
     return datum;
 }
 
-std::int64_t Arguments::positive_span(int position, const char* name) const {
+std::int64_t Arguments::span(int position, const char* name) const {
     const Datum datum = required(position, name);
-    // Months and days count as on this day's calendar.
     const core::Instant now = pg::wall_clock();
-    const std::int64_t span = pg::call([=] {
-        return DatumGetTimestampTz(
-                   DirectFunctionCall2(timestamptz_pl_interval, TimestampTzGetDatum(now), datum)) -
-               now;
+    return pg::call([=] {
+        return DatumGetTimestampTz(DirectFunctionCall2(timestamptz_pl_interval, TimestampTzGetDatum(now), datum)) - now;
     });
-    if (span <= 0) refuse(ERRCODE_INVALID_PARAMETER_VALUE, name, "must be longer than zero");
-    return span;
+}
+
+std::int64_t Arguments::positive_span(int position, const char* name) const {
+    const std::int64_t length = span(position, name);
+    if (length <= 0) refuse(ERRCODE_INVALID_PARAMETER_VALUE, name, "must be longer than zero");
+    return length;
 }
 
 std::int32_t Arguments::positive_count(int position, const char* name) const {

@@ -10,6 +10,9 @@ struct ResultSet {
     TupleDesc shape;
 };
 
+// Adds a row: the columns of `rows` from `column` on, as many as the result has.
+void put_row(const ResultSet& result, const pg::Rows& rows, std::uint64_t row, int column);
+
 // Prepares the call for a set in materialize mode.
 ResultSet open_result_set(FunctionCallInfo call);
 

@@ -18,7 +18,7 @@ store::Request request_from(const api::Arguments& arguments, Datum fire_at) {
     store::Request request{};
     request.timer_id = arguments.required(0, "timer_id");
     request.process_manager = arguments.process_manager(1);
-    request.correlation_id = arguments.name(2, "correlation_id");
+    request.correlation_id = arguments.correlation_id(2);
     request.fire_at = fire_at;
     request.payload = arguments.required(4, "payload");
     return request;
@@ -62,7 +62,7 @@ TIMERS_FUNCTION(timers_cancel) {
 
 TIMERS_FUNCTION(timers_cancel_correlation) {
     const Datum process_manager = arguments.process_manager(0);
-    const Datum correlation_id = arguments.name(1, "correlation_id");
+    const Datum correlation_id = arguments.correlation_id(1);
     engine::notes().touch();
     return {Int64GetDatum(store::cancel_correlation(process_manager, correlation_id))};
 }

@@ -4,6 +4,8 @@
 
 #include "api/enums.hpp"
 #include "api/function.hpp"
+#include "pg/compat.hpp"
+#include "pg/user_function.hpp"
 #include "store/arming.hpp"
 #include "store/process_managers.hpp"
 #include "store/values.hpp"
@@ -17,39 +19,68 @@ void refuse(const char* argument, const std::string& why) {
     pg::raise(ERRCODE_INVALID_PARAMETER_VALUE, std::string("argument \"") + argument + "\" " + why);
 }
 
-// What belongs to the delivery that this version lacks.
-void refuse_handlers(const api::Arguments& arguments) {
-    static constexpr std::pair<int, const char*> later[] = {
-        {3, "handler"},       {4, "run_as"},           {7, "retry_delay"},      {8, "retry_factor"},
-        {9, "retry_ceiling"}, {10, "max_concurrent"},  {11, "handler_timeout"}, {12, "retention"}};
-    for (const auto& [position, name] : later)
-        if (!arguments.is_null(position))
-            pg::raise(ERRCODE_FEATURE_NOT_SUPPORTED, std::string("argument \"") + name + "\" is not supported yet");
+// A handler that the caller may use: no role gets to run what its configurer could not.
+pg::Value checked_handler(Datum handler) {
+    const std::string name(api::view_of(handler));
+    const Oid function = pg::find_function(name, store::timer_type());
+    if (!OidIsValid(function))
+        pg::raise(ERRCODE_UNDEFINED_FUNCTION, "argument \"handler\": function " + name + "(timers.timer) does not exist");
+    if (!pg::returns(function, UUIDOID)) refuse("handler", "must be a function that returns one uuid");
+    if (!pg::may_execute(GetUserId(), function))
+        pg::raise(ERRCODE_INSUFFICIENT_PRIVILEGE, "permission denied for function " + name);
+    return store::text_value(pg::function_name(function));
+}
+
+pg::Value checked_role(Oid role) {
+    const char* name = pg::call([=] { return GetUserNameFromId(role, false); });
+    if (!pg::call([=] { return is_member_of_role(GetUserId(), role); }))
+        pg::raise(ERRCODE_INSUFFICIENT_PRIVILEGE, std::string("must be a member of role \"") + name + "\"");
+    return store::text_value(name);
+}
+
+void check_not_negative(const api::Arguments& arguments, int position, const char* name) {
+    if (arguments.is_null(position)) return;
+    if (arguments.span(position, name) < 0) refuse(name, "must not be negative");
 }
 
 }  // namespace
 
 TIMERS_FUNCTION(timers_configure) {
     const Datum process_manager = arguments.process_manager(0);
-    store::Settings settings{arguments.optional(1), arguments.optional(2), arguments.optional(5),
-                             arguments.optional(6)};
-    refuse_handlers(arguments);
+    store::Settings settings{arguments.optional(1), arguments.optional(2),  arguments.optional(3),
+                             arguments.optional(4), arguments.optional(5),  arguments.optional(6),
+                             arguments.optional(7), arguments.optional(8),  arguments.optional(9),
+                             arguments.optional(10), arguments.optional(11)};
+    if (!arguments.is_null(12)) pg::raise(ERRCODE_FEATURE_NOT_SUPPORTED, "argument \"retention\" is not supported yet");
+
     if (!settings.channel.null) {
         const std::string_view channel = api::view_of(arguments.name(2, "channel"));
         if (channel.size() > longest_channel)
             refuse("channel", "must not be longer than " + std::to_string(longest_channel) + " bytes");
     }
+    if (!settings.handler.null) settings.handler = checked_handler(arguments.name(3, "handler"));
+    if (!settings.run_as.null) settings.run_as = checked_role(DatumGetObjectId(settings.run_as.datum));
     if (!settings.max_attempts.null && DatumGetInt32(settings.max_attempts.datum) < 0)
         refuse("max_attempts", "must not be negative");
     if (!settings.lease.null) arguments.positive_span(6, "lease");
-    if (!settings.delivery.null) {
-        const std::string delivery = api::label_of(settings.delivery.datum);
-        if (delivery == "handler")
-            pg::raise(ERRCODE_FEATURE_NOT_SUPPORTED, "delivery \"handler\" is not supported yet");
-        if (delivery == "notify" && settings.channel.null && !store::has_channel(process_manager))
-            refuse("channel", "must be given for delivery \"notify\"");
-        settings.delivery = store::text_value(delivery);
+    check_not_negative(arguments, 7, "retry_delay");
+    if (!settings.retry_factor.null) {
+        const double factor = DatumGetFloat8(settings.retry_factor.datum);
+        if (!(factor >= 1 && factor <= 1000)) refuse("retry_factor", "must be from 1 to 1000");
     }
+    check_not_negative(arguments, 9, "retry_ceiling");
+    if (!settings.max_concurrent.null) arguments.positive_count(10, "max_concurrent");
+    if (!settings.handler_timeout.null) arguments.positive_span(11, "handler_timeout");
+
+    const std::string delivery = settings.delivery.null ? "" : api::label_of(settings.delivery.datum);
+    if (delivery == "notify" && settings.channel.null && !store::has_channel(process_manager))
+        refuse("channel", "must be given for delivery \"notify\"");
+    const bool had_handler = store::has_handler(process_manager);
+    if (delivery == "handler" && settings.handler.null && !had_handler)
+        refuse("handler", "must be given for delivery \"handler\"");
+    // Who names a handler stands for it, unless another role is named: then that one does.
+    if (!settings.handler.null && settings.run_as.null) settings.run_as = checked_role(GetUserId());
+    if (!settings.delivery.null) settings.delivery = store::text_value(delivery);
     store::configure(process_manager, settings);
     return {0};
 }

@@ -83,7 +83,7 @@ void check(const TimerRow& row) {
     if (const pg::Value name = row.process_manager(); !name.null)
         api::check_process_manager(api::view_of(name.datum), "process_manager");
     if (const pg::Value id = row.correlation_id(); !id.null)
-        api::check_not_empty(api::view_of(id.datum), "correlation_id");
+        api::check_correlation_id(api::view_of(id.datum), "correlation_id");
     if (const pg::Value at = row.fire_at(); !at.null) api::check_finite(DatumGetTimestampTz(at.datum), "fire_at");
 }
 

@@ -22,6 +22,7 @@ struct LaneSettings {
     std::optional<std::string> channel;
     std::optional<int> max_attempts;
     std::int64_t lease = 5 * minute;
+    int max_concurrent = 0;    // handlers only; 0: any number
     bool paused = false;
 };
 
@@ -56,10 +57,8 @@ struct Lane {
     Backoff locked{10 * millisecond, second};
     Backoff failed{second, minute};
 
-    // Whether the dispatcher delivers this lane's timers.
-    bool served() const {
-        return !settings.paused && settings.delivery != Delivery::external && settings.delivery != Delivery::handler;
-    }
+    // Whether the dispatcher looks after this lane's timers.
+    bool served() const { return !settings.paused && settings.delivery != Delivery::external; }
 };
 
 // How far the mark of a lane may move after a scan up to `bound` was committed: nothing scheduled is left below.

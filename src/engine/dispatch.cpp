@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "engine/calls.hpp"
 #include "engine/lane_registry.hpp"
 #include "engine/waking.hpp"
 #include "pg/clock.hpp"
@@ -171,6 +172,8 @@ void Dispatch::work() {
         });
         if (!lanes.empty()) serve(delivery, lanes, clock);
     }
+    for (core::Lane* lane : due)
+        if (lane->settings.delivery == core::Delivery::handler) call_handlers(*lane);
     ring_doorbells();
 
     // Where nothing more is due, see when something will be.
@@ -227,6 +230,15 @@ void Dispatch::serve(core::Delivery delivery, const std::vector<core::Lane*>& la
                           : "The process manager is tried again in a while; the others go on.");
     if (row_to_blame)
         store::set_back({lane.name, start_of(lane), 1, lane.settings.max_attempts}, clock, failure->message);
+}
+
+// Handler workers scan the lane themselves, and leave a note of when to look at it next.
+void Dispatch::call_handlers(core::Lane& lane) {
+    const bool called = call_lane(lane.name, lane.settings.max_concurrent);
+    if (!called)
+        pg::warn("the handler of process manager \"" + lane.name + "\" cannot be called: it has no place in shared memory",
+                 nullptr, "Raise durable_timers.max_lanes and restart the server.");
+    book_.scanned(lane, {}, last_wall_, called ? core::never : core::later_by(last_wall_, core::minute));
 }
 
 bool Dispatch::has_timers(const Serving& serving) {

@@ -49,6 +49,7 @@ private:
     void serve(core::Delivery delivery, const std::vector<core::Lane*>& lanes, const store::PassClock& clock);
     std::vector<core::LaneScan> fire(core::Delivery delivery, const std::vector<core::Lane*>& lanes,
                                      const store::PassClock& clock);
+    void call_handlers(core::Lane& lane);
     static bool has_timers(const Serving& serving);
     void ring_doorbells() const;
     void requeue(core::Instant now);

@@ -125,6 +125,15 @@ std::vector<SessionLane*> next_lanes(std::vector<SessionLane>& lanes, core::Deli
     return next;
 }
 
+// When the lane of an empty scan is worth another look.
+core::Instant next_look(const core::LaneScan& scan, const SessionLane& lane, const SessionPass& pass) {
+    const core::Instant ahead = store::next_wakes({lane.name}, pass.clock().bound)[0];
+    // What somebody holds locked may come free without a word.
+    const core::Instant locked =
+        scan.passed_over == core::never ? core::never : core::later_by(pass.clock().now, 100 * core::millisecond);
+    return std::min({ahead, scan.waiting_fire, locked});
+}
+
 }  // namespace
 
 std::int64_t fire_due(core::Instant as_of, std::int64_t most) {
@@ -163,32 +172,38 @@ std::int64_t fire_due(core::Instant as_of, std::int64_t most) {
     return fired;
 }
 
-void claim_due(std::optional<std::string_view> only, core::Instant as_of, std::int64_t most,
-               std::optional<std::int64_t> lease, std::string_view claimed_by, Tuplestorestate* into,
-               TupleDesc shape) {
-    const SessionPass pass(as_of);
-    std::vector<SessionLane> lanes = pass.lanes(only);
+ClaimOutcome claim_due(const ClaimRequest& request,
+                       const std::function<void(const pg::Rows&, std::uint64_t, int)>& visit) {
+    const SessionPass pass(request.as_of);
+    std::vector<SessionLane> lanes = pass.lanes(request.lane);
     std::vector<SessionLane*> all;
     for (SessionLane& lane : lanes) {
         if (lane.settings.paused) continue;
-        if (lease) lane.settings.lease = *lease;
+        if (request.lease) lane.settings.lease = *request.lease;
         all.push_back(&lane);
     }
-    if (all.empty()) return;
+    ClaimOutcome outcome;
+    if (all.empty()) return outcome;
 
-    std::int64_t claimed = 0;
-    // What other workers hold locked, and what was postponed, stands in front: look behind it.
-    for (std::int64_t share = most; claimed < most; share *= 2) {
-        const auto scans =
-            store::claim(tasks_for(all, share), pass.clock(), share, most - claimed, claimed_by, into, shape);
-        bool more = false;
-        for (std::size_t i = 0; i < all.size(); i++) {
-            claimed += scans[i].fired;
-            more |= scans[i].full || scans[i].rearmed > 0;
+    // What other workers hold locked, and what was postponed, stands in front: look behind it, and one further, to
+    // tell whether there is more.
+    for (std::int64_t share = request.most + 1; outcome.claimed < request.most; share *= 2) {
+        const auto scans = store::claim(tasks_for(all, share), pass.clock(), share, request.most - outcome.claimed,
+                                        request.claimer, visit);
+        outcome.more = false;
+        bool moved = false;
+        for (std::size_t i = 0; i < scans.size(); i++) {
+            outcome.claimed += scans[i].fired;
+            outcome.killed += scans[i].killed;
+            moved |= scans[i].rearmed + scans[i].killed > 0;
+            outcome.more |= scans[i].full;
             pass.covered(*all[i], scans[i]);
         }
-        if (!more) break;
+        if (outcome.more || moved) continue;
+        if (request.lane && outcome.claimed == 0 && !scans.empty()) outcome.next = next_look(scans[0], *all[0], pass);
+        break;
     }
+    return outcome;
 }
 
 }  // namespace engine

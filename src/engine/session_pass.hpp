@@ -3,21 +3,37 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string_view>
 
 #include "core/instant.hpp"
-#include "pg/server.hpp"
+#include "pg/statement.hpp"
+#include "store/firing.hpp"
 
 namespace engine {
 
 // Requeues what has lapsed, then fires up to `most` timers that are due at `as_of`. Returns how many.
 std::int64_t fire_due(core::Instant as_of, std::int64_t most);
 
-// Claims up to `most` timers that are due at `as_of`, of one lane or of all, earliest first, into a tuplestore of
-// timers.claimed_timer. `lease` in microseconds; without one each lane's own.
-void claim_due(std::optional<std::string_view> lane, core::Instant as_of, std::int64_t most,
-               std::optional<std::int64_t> lease, std::string_view claimed_by, Tuplestorestate* into,
-               TupleDesc shape);
+// What a call of claim_due() wants.
+struct ClaimRequest {
+    std::optional<std::string_view> lane;    // or all
+    core::Instant as_of;
+    std::int64_t most;
+    std::optional<std::int64_t> lease;       // microseconds; or each lane's own
+    store::Claimer claimer;
+};
+
+struct ClaimOutcome {
+    std::int64_t claimed = 0;
+    std::int64_t killed = 0;                 // dead at the attempt ceiling instead
+    bool more = false;                       // others are due
+    core::Instant next = core::never;        // nothing was claimed of the one lane asked for: when to look again
+};
+
+// Claims timers, earliest first, and shows each to `visit`; see store::claim().
+ClaimOutcome claim_due(const ClaimRequest& request,
+                       const std::function<void(const pg::Rows&, std::uint64_t row, int column)>& visit);
 
 }  // namespace engine

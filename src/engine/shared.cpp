@@ -94,17 +94,17 @@ SharedLane* open_lane(Oid database, std::string_view name) {
     bool found = false;
     auto* lane = static_cast<SharedLane*>(hash_search(lanes, &key, HASH_ENTER_NULL, &found));
     if (lane != nullptr && !found) {
+        *lane = SharedLane{};
+        lane->key = key;
         lane->mark = core::distant_past;
-        lane->noted = core::never;
-        lane->noted_fire = core::never;
-        lane->publications = 0;
-        lane->next_noted = nullptr;
-        lane->listed = false;
+        lane->noted = lane->noted_fire = core::never;
     }
     return lane;
 }
 
 void set_launcher_latch(Latch* latch) { header->launcher_latch = latch; }
+
+bool has_launcher() { return header->launcher_latch != nullptr; }
 
 void wake_launcher() {
     if (header->launcher_latch != nullptr) SetLatch(header->launcher_latch);

@@ -32,7 +32,23 @@ struct SharedLane {
     std::uint64_t publications;   // how often a note was published, ever
     SharedLane* next_noted;       // the database's list of lanes with notes
     bool listed;
+
+    // Handler workers only; see calls.hpp.
+    bool called;                  // something is due, as far as is known
+    std::uint64_t calls;          // how often it was called, ever
+    SharedLane* next_called;      // the database's list of called lanes
+    int max_concurrent;           // 0: no limit
+    int running;                  // handler workers that have their turn at it
 };
+
+// A handler worker.
+struct HandlerPlace {
+    int pid;                      // 0: a free place
+    Latch* latch;
+    SharedLane* lane;             // its turn
+    bool idle;
+};
+inline constexpr int most_handler_workers = 32;
 
 // What the launcher knows of a database.
 enum class Presence : std::uint8_t {
@@ -58,6 +74,10 @@ struct SharedDatabase {
     Instant noted_lease;          // the lowest lease_until published since the dispatcher last took the notes
     Instant spilled;              // as noted, for lanes that found no place
     bool touched;                 // a transaction that wrote or locked timers ended
+    HandlerPlace handlers[most_handler_workers];
+    std::uint64_t handlers_joined;    // how many, ever
+    SharedLane* called_lanes;
+
     bool settings_changed;
     bool extension_changed;
     bool look_everywhere;         // a prepared transaction was finished
@@ -66,6 +86,9 @@ struct SharedDatabase {
     std::uint64_t wakeups;
     std::uint64_t fired;
 };
+
+// How many handler workers a database may have.
+extern int max_handler_workers;
 
 // Settings of the server's start.
 extern int max_databases;
@@ -104,5 +127,7 @@ SharedLane* open_lane(Oid database, std::string_view name);
 // The launcher's latch, if one runs.
 void set_launcher_latch(Latch* latch);
 void wake_launcher();
+// It has none when the server shuts down.
+bool has_launcher();
 
 }  // namespace engine

@@ -16,7 +16,7 @@ void leave_note(SharedDatabase& database, std::string_view name, const core::Lan
     lane->mark = std::min(lane->mark, note.wake_at);
     lane->noted = std::min(lane->noted, note.wake_at);
     lane->noted_fire = std::min(lane->noted_fire, note.fire_at);
-    lane->publications++;
+    if (note.wake_at != core::never) lane->publications++;
     if (!lane->listed) {
         lane->listed = true;
         lane->next_noted = database.noted_lanes;
@@ -121,6 +121,15 @@ ScanStart scan_start(std::string_view name) {
     if (lane != nullptr) return {true, lane->mark, lane->publications};
     const SharedDatabase* database = own_database();
     return {false, database == nullptr ? core::distant_past : database->spilled, 0};
+}
+
+void note_next_look(std::string_view name, Instant at) {
+    if (at == core::never) return;
+    const SharedLock lock;
+    SharedDatabase* database = own_database();
+    if (database == nullptr) return;
+    leave_note(*database, name, {core::never, at});
+    if (at < database->deadline && database->dispatcher_latch != nullptr) SetLatch(database->dispatcher_latch);
 }
 
 void set_first_mark(std::string_view name, Instant stored) {

@@ -82,6 +82,9 @@ ScanStart scan_start(std::string_view lane);
 // The dispatcher read the stored mark of a lane that has none in memory.
 void set_first_mark(std::string_view lane, Instant stored);
 
+// A handler worker found the lane drained: the dispatcher is to look at it at `at`. No mark is lowered.
+void note_next_look(std::string_view lane, Instant at);
+
 // After the commit of a scan. The dispatcher's may raise up to what was published since it took the notes; any
 // other scan only where nothing was published since it began.
 void raise_mark_of_dispatcher(std::string_view lane, Instant mark);

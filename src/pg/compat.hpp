@@ -42,6 +42,23 @@ inline bool owns_database(Oid database, Oid role) {
 #endif
 }
 
+inline bool may_execute(Oid role, Oid function) {
+#if PG_VERSION_NUM >= 160000
+    return object_aclcheck(ProcedureRelationId, function, role, ACL_EXECUTE) == ACLCHECK_OK;
+#else
+    return pg_proc_aclcheck(function, role, ACL_EXECUTE) == ACLCHECK_OK;
+#endif
+}
+
+// A possibly qualified name as the parser has it.
+inline List* name_list(const char* name) {
+#if PG_VERSION_NUM >= 160000
+    return stringToQualifiedNameList(name, nullptr);
+#else
+    return stringToQualifiedNameList(name);
+#endif
+}
+
 inline WaitEventSet* create_wait_event_set(int events) {
 #if PG_VERSION_NUM >= 170000
     return CreateWaitEventSet(nullptr, events);

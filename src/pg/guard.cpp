@@ -27,9 +27,9 @@ void keep_attempt() {
     call([] { ReleaseCurrentSubTransaction(); });
 }
 
-Failure undo_attempt(MemoryContext context, ResourceOwner owner, ErrorData* error) {
+Failure undo_attempt(MemoryContext context, ResourceOwner owner, ErrorData* error, bool cancels_too) {
     MemoryContextSwitchTo(context);
-    if (error->sqlerrcode == ERRCODE_QUERY_CANCELED || error->sqlerrcode == ERRCODE_ADMIN_SHUTDOWN)
+    if ((error->sqlerrcode == ERRCODE_QUERY_CANCELED && !cancels_too) || error->sqlerrcode == ERRCODE_ADMIN_SHUTDOWN)
         throw ServerError(error);
     // The ErrorData may live in a context that goes with the subtransaction.
     Failure failure{error->sqlerrcode, error->message != nullptr ? error->message : "unknown error"};

@@ -9,7 +9,7 @@
 //             block has ended, when no exception is alive any more; SQLSTATE, detail and hint are kept.
 //
 // attempt(f) is the one place that swallows an error: f runs in a subtransaction of its own, which an error
-// rolls back. A request to cancel or to terminate is never swallowed.
+// rolls back. A request to cancel is not swallowed, unless the caller says that cancelling is meant for f alone.
 #pragma once
 
 #include <exception>
@@ -97,12 +97,12 @@ struct Failure {
 namespace detail {
 void begin_attempt();
 void keep_attempt();
-Failure undo_attempt(MemoryContext context, ResourceOwner owner, ErrorData* error);
+Failure undo_attempt(MemoryContext context, ResourceOwner owner, ErrorData* error, bool cancels_too);
 }  // namespace detail
 
 // Runs `body` in a subtransaction; on an error rolls it back and returns what went wrong.
 template <typename Body>
-std::optional<Failure> attempt(Body&& body) {
+std::optional<Failure> attempt(Body&& body, bool cancels_too = false) {
     const MemoryContext context = CurrentMemoryContext;
     const ResourceOwner owner = CurrentResourceOwner;
     detail::begin_attempt();
@@ -113,7 +113,7 @@ std::optional<Failure> attempt(Body&& body) {
     } catch (const ServerError& caught) {
         error = caught.data();
     }
-    if (error != nullptr) return detail::undo_attempt(context, owner, error);
+    if (error != nullptr) return detail::undo_attempt(context, owner, error, cancels_too);
     detail::keep_attempt();
     MemoryContextSwitchTo(context);
     CurrentResourceOwner = owner;

@@ -19,6 +19,12 @@ void define_int(const char* name, const char* description, int* variable, int in
                             nullptr, nullptr, nullptr);
 }
 
+void define_real(const char* name, const char* description, double* variable, double initial, double least, double most,
+                 Reload reload) {
+    DefineCustomRealVariable(name, description, nullptr, variable, initial, least, most, context_of(reload), 0, nullptr,
+                             nullptr, nullptr);
+}
+
 void reserve_setting_prefix(const char* prefix) { MarkGUCPrefixReserved(prefix); }
 
 }  // namespace pg

@@ -9,6 +9,8 @@ void define_bool(const char* name, const char* description, bool* variable, bool
 // `unit`: 0 for none, otherwise a GUC_UNIT_* flag.
 void define_int(const char* name, const char* description, int* variable, int initial, int least, int most, int unit,
                 Reload reload);
+void define_real(const char* name, const char* description, double* variable, double initial, double least, double most,
+                 Reload reload);
 // No other setting may begin with this prefix.
 void reserve_setting_prefix(const char* prefix);
 

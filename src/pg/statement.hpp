@@ -57,7 +57,7 @@ private:
 // name in the text is schema-qualified, operators too: it runs under the caller's search_path.
 class Statement {
 public:
-    static constexpr std::size_t most_parameters = 12;
+    static constexpr std::size_t most_parameters = 13;
 
     template <typename... Types>
     constexpr explicit Statement(const char* text, Types... types)

@@ -23,4 +23,10 @@ void commit_transaction() {
     });
 }
 
+void commit_locally() {
+    call([] {
+        set_config_option("synchronous_commit", "local", PGC_USERSET, PGC_S_SESSION, GUC_ACTION_LOCAL, true, 0, false);
+    });
+}
+
 }  // namespace pg

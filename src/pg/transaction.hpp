@@ -13,6 +13,9 @@ void in_transaction(const char* activity, Body&& body);
 void begin_transaction(const char* activity);
 void commit_transaction();
 
+// The transaction under way will not wait for a standby: whoever is on the way out must not.
+void commit_locally();
+
 template <typename Body>
 void in_transaction(const char* activity, Body&& body) {
     begin_transaction(activity);

@@ -1,7 +1,7 @@
 #include "store/claims.hpp"
 
+#include "store/claim_sql.hpp"
 #include "store/settings.hpp"
-#include "store/sql_text.hpp"
 #include "store/timer_status.hpp"
 #include "store/values.hpp"
 
@@ -21,19 +21,6 @@ where c.timer_id operator(pg_catalog.=) $1 and c.token operator(pg_catalog.=) $2
               where t.timer_id operator(pg_catalog.=) $1 and t.status operator(pg_catalog.=) 'firing')
 returning c.lease_until)sql",
                                     UUIDOID, UUIDOID, INTERVALOID, INTERVALOID};
-
-// A firing whose claim holds: its row is locked, its claim gone. $2 the token.
-constexpr SqlText end_claim = R"sql(
-with held as materialized (
-    select t.timer_id from timers.timer t
-    where t.timer_id operator(pg_catalog.=) $1 and t.status operator(pg_catalog.=) 'firing'
-    for no key update of t
-), freed as (
-    delete from timers.claim c using held
-    where c.timer_id operator(pg_catalog.=) held.timer_id
-      and c.token operator(pg_catalog.=) $2
-    returning c.timer_id
-) )sql";
 
 constexpr auto complete_text = end_claim + R"sql(
 update timers.timer t

@@ -201,9 +201,9 @@ constinit pg::Statement notify_pass{
     TEXTARRAYOID, TIMESTAMPTZARRAYOID, INT8ARRAYOID, INT8ARRAYOID, TIMESTAMPTZOID, TIMESTAMPTZOID, TIMESTAMPTZOID,
     INT8OID, TEXTOID, INT8ARRAYOID, TEXTARRAYOID};
 
-// $11 how many at most, $12 who claims. A row per claimed timer, and one per lane without any.
+// $11 how many at most, $12 who claims, $13 as what. A row per claimed timer, and one per lane without any.
 constexpr auto claim_text = tasks_and_scan + take_earliest + lock_and_move("'firing'", "t.fired_event_id") +
-    claim_moved("'external'", "$12") + R"sql(
+    claim_moved("$13", "$12") + R"sql(
 held as (
     select m.place, m.key, m.timer_id, m.process_manager, m.correlation_id, m.fire_at, m.payload, m.attempts,
            m.last_error, c.token, c.lease_until
@@ -218,7 +218,8 @@ order by d.key, r.place)sql";
 constinit pg::Statement claim_pass{
     claim_text.characters,
     TEXTARRAYOID, TIMESTAMPTZARRAYOID, INT8ARRAYOID, INT8ARRAYOID, TIMESTAMPTZOID, TIMESTAMPTZOID, TIMESTAMPTZOID,
-    INT8OID, TEXTOID, INT8ARRAYOID, INT8OID, TEXTOID};
+    INT8OID, TEXTOID, INT8ARRAYOID, INT8OID, TEXTOID,
+    TEXTOID};
 
 // $1 lane, $2 start, $3 bound, $4 due, $5 ceiling, $6 now, $7 the error. From one second, doubling, to an hour.
 constinit pg::Statement set_back_first{R"sql(
@@ -339,27 +340,18 @@ std::vector<core::LaneScan> fire_by_notify(const std::vector<LaneTask>& tasks, c
 }
 
 std::vector<core::LaneScan> claim(const std::vector<LaneTask>& tasks, const PassClock& clock, std::int64_t widest,
-                                  std::int64_t most, std::string_view claimed_by, Tuplestorestate* into,
-                                  TupleDesc shape) {
+                                  std::int64_t most, const Claimer& claimer,
+                                  const std::function<void(const pg::Rows&, std::uint64_t, int)>& visit) {
     const pg::OwnerRights rights(timer_table());
     const pg::Session session;
     const Columns columns(tasks);
     const pg::Rows rows =
         claim_pass.run({columns.lane_array(), columns.start_array(), columns.share_array(), columns.ceiling_array(),
                         instant_value(clock.due), instant_value(clock.bound), instant_value(clock.now),
-                        {Int64GetDatum(most)}, pg::null_value, columns.lease_array(), {Int64GetDatum(widest)},
-                        text_value(claimed_by)});
-    for (std::uint64_t row = 0; row < rows.count(); row++) {
-        if (rows.value(row, scan_width + 1).null) continue;
-        Datum values[9];
-        bool nulls[9];
-        for (int i = 0; i < 9; i++) {
-            const pg::Value value = rows.value(row, scan_width + 1 + i);
-            values[i] = value.datum;
-            nulls[i] = value.null;
-        }
-        pg::call([&] { tuplestore_putvalues(into, shape, values, nulls); });
-    }
+                        {Int64GetDatum(most)}, armed_as(claimer.identity), columns.lease_array(),
+                        {Int64GetDatum(widest)}, text_value(claimer.name), text_value(claimer.kind)});
+    for (std::uint64_t row = 0; row < rows.count(); row++)
+        if (!rows.value(row, scan_width + 1).null) visit(rows, row, scan_width + 1);
     return scans_of(rows, tasks.size());
 }
 

@@ -3,6 +3,7 @@
 // postponed beyond the scan gets its wake_at set to fire_at.
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -40,11 +41,18 @@ std::vector<core::LaneScan> fire_into_outbox(const std::vector<LaneTask>& tasks,
 std::vector<core::LaneScan> fire_by_notify(const std::vector<LaneTask>& tasks, const PassClock& clock,
                                            std::int64_t most, std::optional<std::string_view> identity = {});
 
-// Claims the earliest over all tasks, looking at no more than `widest` of them, and puts them
-// (timers.claimed_timer) into a tuplestore.
+// Who claims, and as what (timers.claim.kind).
+struct Claimer {
+    std::string_view kind;
+    std::string_view name;
+    std::optional<std::string_view> identity = {};    // as for the passes above
+};
+
+// Claims the earliest over all tasks, looking at no more than `widest` of them, and shows each to `visit`: its row, and
+// the column from which on the columns of timers.claimed_timer stand.
 std::vector<core::LaneScan> claim(const std::vector<LaneTask>& tasks, const PassClock& clock, std::int64_t widest,
-                                  std::int64_t most, std::string_view claimed_by, Tuplestorestate* into,
-                                  TupleDesc shape);
+                                  std::int64_t most, const Claimer& claimer,
+                                  const std::function<void(const pg::Rows&, std::uint64_t row, int column)>& visit);
 
 // The first row that is due cannot be fired: `error` is kept, the attempt counts, and it is tried again later, ever
 // later with its attempts; at the ceiling it is dead.

@@ -19,7 +19,7 @@ insert into timers.process_manager (process_manager) values ($1) on conflict (pr
 // Read by settings_at().
 constexpr SqlText settings_text = R"sql(
 select process_manager, delivery::pg_catalog.text, channel, max_attempts,
-       (extract(epoch from lease) operator(pg_catalog.*) 1000000)::pg_catalog.int8, paused
+       (extract(epoch from lease) operator(pg_catalog.*) 1000000)::pg_catalog.int8, paused, max_concurrent
 from timers.process_manager)sql";
 
 constinit pg::Statement select_all_settings{settings_text.characters};
@@ -68,6 +68,7 @@ core::LaneSettings settings_at(const pg::Rows& rows, std::uint64_t row) {
     const pg::Value lease = rows.value(row, 5);
     settings.lease = lease.null ? default_lease() : DatumGetInt64(lease.datum);
     settings.paused = DatumGetBool(rows.datum(row, 6));
+    if (const pg::Value most = rows.value(row, 7); !most.null) settings.max_concurrent = DatumGetInt32(most.datum);
     return settings;
 }
 

@@ -13,4 +13,16 @@ std::int64_t default_lease();
 // Timers that one transaction of the dispatcher fires at most.
 int batch_size();
 
+
+// How long a handler may run, microseconds.
+std::int64_t default_handler_timeout();
+
+// When a handler that failed is tried again: first delay and its ceiling in microseconds, the factor in between.
+struct RetryDefaults {
+    std::int64_t delay;
+    double factor;
+    std::int64_t ceiling;
+};
+RetryDefaults retry_defaults();
+
 }  // namespace store

@@ -76,4 +76,9 @@ Oid timer_table() {
     return table;
 }
 
+Oid timer_type() {
+    const Oid table = timer_table();
+    return pg::call([=] { return get_rel_type_id(table); });
+}
+
 }  // namespace store

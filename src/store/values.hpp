@@ -31,5 +31,7 @@ pg::Value bigint_array(std::span<const std::int64_t> numbers);
 
 // The timer table; its owner lends the rights.
 Oid timer_table();
+// Its row type.
+Oid timer_type();
 
 }  // namespace store

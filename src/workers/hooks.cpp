@@ -1,8 +1,10 @@
 // Hooks into the server's commands. A worker connected to a database is in the way of whoever drops, renames, moves
-// or copies it, and the server has no means to ask it to leave: so before such a command the dispatcher is sent away,
-// if the user may run the command at all, and it comes back when the command's transaction has ended. The other
+// or copies it, and the server has no means to ask it to leave: so before such a command the workers are sent away,
+// if the user may run the command at all, and they come back when the command's transaction has ended. The other
 // hooks only note what workers must hear of when the transaction ends.
 
+#include <algorithm>
+#include <csignal>
 #include <cstring>
 #include <vector>
 
@@ -24,7 +26,7 @@ namespace {
 ProcessUtility_hook_type next_process_utility = nullptr;
 object_access_hook_type next_object_access = nullptr;
 
-// How long a command waits for the dispatcher to leave; the server's own wait for other sessions comes after.
+// How long a command waits for the workers to leave; the server's own wait for other sessions comes after.
 constexpr std::int64_t longest_wait = 10 * core::second;
 
 // The databases that this transaction keeps free of workers.
@@ -40,16 +42,22 @@ bool ask_to_leave(Oid database) {
     if (place == nullptr) return false;
     place->leaving++;
     if (place->dispatcher_latch != nullptr) SetLatch(place->dispatcher_latch);
+    // A handler is interrupted, and its attempt given back.
+    for (const engine::HandlerPlace& handler : place->handlers)
+        if (handler.pid != 0) kill(handler.pid, SIGTERM);
     return true;
 }
 
 bool has_left(Oid database) {
     const engine::SharedLock lock;
     const engine::SharedDatabase* place = engine::find_database(database);
-    return place == nullptr || place->dispatcher_pid == 0;
+    return place == nullptr ||
+           (place->dispatcher_pid == 0 &&
+            std::none_of(std::begin(place->handlers), std::end(place->handlers),
+                         [](const engine::HandlerPlace& handler) { return handler.pid != 0; }));
 }
 
-// Sends the database's dispatcher away until this transaction ends.
+// Sends the database's workers away until this transaction ends.
 void keep_free(Oid database) {
     kept_free().reserve(kept_free().size() + 1);
     if (!ask_to_leave(database)) return;

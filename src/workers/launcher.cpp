@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "core/backoff.hpp"
+#include "engine/calls.hpp"
 #include "engine/shared.hpp"
 #include "pg/alarm.hpp"
 #include "pg/clock.hpp"
@@ -55,20 +56,39 @@ public:
             ResetLatch(MyLatch);
             survey();
             core::Instant next = core::never;
-            for (auto& [database, charge] : charges_) next = std::min(next, attend(database, charge));
+            for (auto& [database, charge] : charges_)
+                next = std::min({next, attend(database, charge.dispatcher), attend(database, charge.handler)});
             alarm_.sleep_until(next, core::minute * 60, wait_);
         }
     }
 
 private:
-    // A database that the launcher looks after.
-    struct Charge {
+    // A worker that the launcher starts, and starts again.
+    struct Post {
+        bool (*start)(Oid database, BackgroundWorkerHandle** handle);
+        bool (*wanted)(const engine::SharedDatabase& database);
         BackgroundWorkerHandle* handle = nullptr;
         core::Instant started_at = core::distant_past;
         core::Instant not_before = core::distant_past;
         core::Backoff failures{core::second / 5, core::minute};
-        bool told_of_slots = false;
+        int refusals = 0;                     // in a row, for want of a worker slot
+        std::uint64_t joined_before = 0;      // handler workers, when this one was started
     };
+
+    // A database that the launcher looks after. It may have several handler workers; one at a time is on its way.
+    struct Charge {
+        Post dispatcher{start_dispatcher, dispatcher_wanted};
+        Post handler{start_handler, handler_wanted};
+    };
+
+    // The extension is there, or may be, nobody runs, and nobody needs the database empty.
+    static bool dispatcher_wanted(const engine::SharedDatabase& database) {
+        return database.presence != engine::Presence::absent && database.dispatcher_pid == 0 && database.leaving == 0;
+    }
+
+    static bool handler_wanted(const engine::SharedDatabase& database) {
+        return database.presence == engine::Presence::present && engine::handler_wanted(database);
+    }
 
     // Opens a place for each new database and closes those of databases that are gone.
     void survey() {
@@ -96,51 +116,58 @@ private:
         }
     }
 
-    // Sees to it that the database has its dispatcher; returns when to look again.
-    core::Instant attend(Oid database, Charge& charge) {
+    // Sees to it that the post is filled if it is to be; returns when to look again.
+    core::Instant attend(Oid database, Post& post) {
         const core::Instant now = pg::wall_clock();
-        if (charge.handle != nullptr && !is_over(database, charge, now)) return core::never;
-        if (!is_wanted(database)) return core::never;
-        if (now < charge.not_before) return charge.not_before;
+        if (post.handle != nullptr && !is_free(database, post, now)) return core::never;
+        if (!is_wanted(database, post)) return core::never;
+        if (now < post.not_before) return post.not_before;
 
-        const bool started = start_dispatcher(database, &charge.handle);
-        set_out_of_slots(database, !started);
+        post.joined_before = handlers_joined(database);
+        const bool started = post.start(database, &post.handle);
+        post.refusals = started ? 0 : post.refusals + 1;
+        set_out_of_slots(database, post.refusals > 1);
         if (started) {
-            charge.started_at = now;
-            charge.told_of_slots = false;
+            post.started_at = now;
             return core::never;
         }
-        charge.handle = nullptr;
-        if (!charge.told_of_slots)
+        post.handle = nullptr;
+        // At the server's start every database is looked at; slots that are short only then are no news.
+        if (post.refusals == 2)
             pg::warn("no background worker slot is free: timers of database with OID " + std::to_string(database) +
                          " do not fire",
                      nullptr, "Raise max_worker_processes and restart the server.");
-        charge.told_of_slots = true;
         return core::later_by(now, between_slot_attempts);
     }
 
-    // Whether the worker has ended, as the postmaster knows; if so, when its successor may start.
-    bool is_over(Oid database, Charge& charge, core::Instant now) {
+    // Whether another worker may be started: the last one has ended, as the postmaster knows, or is a handler worker
+    // that has joined the others. One that ended without having come to work makes its successor wait.
+    static bool is_free(Oid database, Post& post, core::Instant now) {
+        const bool joined = post.start == start_handler && handlers_joined(database) != post.joined_before;
         pid_t pid = 0;
-        const BgwHandleStatus status = pg::call([&] { return GetBackgroundWorkerPid(charge.handle, &pid); });
-        if (status == BGWH_STARTED || status == BGWH_NOT_YET_STARTED) return false;
-        pfree(charge.handle);
-        charge.handle = nullptr;
-        if (core::later_by(charge.started_at, proven) < now || !is_wanted(database)) {
-            charge.failures.succeed();
-            charge.not_before = now;
+        const BgwHandleStatus status = pg::call([&] { return GetBackgroundWorkerPid(post.handle, &pid); });
+        if (!joined && (status == BGWH_STARTED || status == BGWH_NOT_YET_STARTED)) return false;
+        pfree(post.handle);
+        post.handle = nullptr;
+        if (joined || core::later_by(post.started_at, proven) < now || !is_wanted(database, post)) {
+            post.failures.succeed();
+            post.not_before = now;
         } else {
-            charge.not_before = core::later_by(now, charge.failures.fail());
+            post.not_before = core::later_by(now, post.failures.fail());
         }
         return true;
     }
 
-    // The extension is there, or may be, nobody runs, and nobody needs the database empty.
-    static bool is_wanted(Oid database) {
+    static std::uint64_t handlers_joined(Oid database) {
         const engine::SharedLock lock;
         const engine::SharedDatabase* place = engine::find_database(database);
-        return place != nullptr && place->presence != engine::Presence::absent && place->dispatcher_pid == 0 &&
-               place->leaving == 0;
+        return place == nullptr ? 0 : place->handlers_joined;
+    }
+
+    static bool is_wanted(Oid database, const Post& post) {
+        const engine::SharedLock lock;
+        const engine::SharedDatabase* place = engine::find_database(database);
+        return place != nullptr && post.wanted(*place);
     }
 
     static void set_out_of_slots(Oid database, bool out) {
@@ -157,8 +184,7 @@ private:
 }  // namespace
 
 void register_launcher() {
-    BackgroundWorker worker = describe_worker("durable_timers launcher", "durable_timers launcher",
-                                              "durable_timers_launcher_main", 1);
+    BackgroundWorker worker = describe_worker("durable_timers launcher", "durable_timers_launcher_main", 1);
     RegisterBackgroundWorker(&worker);
 }
 

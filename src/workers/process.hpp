@@ -5,14 +5,18 @@
 
 namespace workers {
 
-// Signal handlers, then signals: SIGTERM ends the process at the next CHECK_FOR_INTERRUPTS, also while a commit
-// waits for a synchronous standby; SIGHUP marks the configuration for reading.
-void unblock_signals();
+// Signal handlers, then signals. SIGTERM ends the process at the next CHECK_FOR_INTERRUPTS, also while a commit waits
+// for a synchronous standby, unless `on_terminate` does something else; SIGHUP marks the configuration for reading.
+void unblock_signals(void (*on_terminate)(int) = die);
 
 // Once per loop, with no transaction open: end if asked to, answer barriers, read the configuration.
 void handle_interrupts();
 
-// A filled-in BackgroundWorker of this library.
-BackgroundWorker describe_worker(const char* name, const char* type, const char* entry_point, int restart_seconds);
+// A filled-in BackgroundWorker of this library; `name` is its type, too.
+BackgroundWorker describe_worker(const char* name, const char* entry_point, int restart_seconds);
+
+// Starts one for a database, never restarted by the postmaster (it would be, for ever, against a dropped database);
+// false when no worker slot is free.
+bool start_worker(const char* name, const char* entry_point, Oid database, BackgroundWorkerHandle** handle);
 
 }  // namespace workers

@@ -8,10 +8,13 @@
 //             |                                 |
 //             v                                 v
 //     extension absent  <-- exits --  dispatcher: looks for the extension, then passes and sleeps
-//     (until it comes)                          |
+//     (until it comes)                          |      and calls lanes whose timers have handlers
 //                                               +-- exits on an error:        started again with back-off
 //                                               +-- exits for a command that needs the database empty:
 //                                                   started again when the command has ended
+//
+// A called lane makes the launcher start handler workers, up to durable_timers.handler_workers in a database; they leave
+// when they have been idle for a while.
 #pragma once
 
 #include "pg/server.hpp"
@@ -22,7 +25,8 @@ namespace workers {
 void register_launcher();
 void install_hooks();
 
-// Starts the dispatcher of a database; false when no worker slot is free.
+// Start a worker in a database; false when no worker slot is free.
 bool start_dispatcher(Oid database, BackgroundWorkerHandle** handle);
+bool start_handler(Oid database, BackgroundWorkerHandle** handle);
 
 }  // namespace workers

@@ -1,0 +1,147 @@
+#include "engine/calls.hpp"
+
+#include <algorithm>
+
+namespace engine {
+
+int max_handler_workers = 4;
+
+namespace {
+
+HandlerPlace* own_place(SharedDatabase& database) {
+    for (HandlerPlace& place : database.handlers)
+        if (place.pid == MyProcPid) return &place;
+    return nullptr;
+}
+
+int count_of(const SharedDatabase& database) {
+    return static_cast<int>(std::count_if(std::begin(database.handlers), std::end(database.handlers),
+                                          [](const HandlerPlace& place) { return place.pid != 0; }));
+}
+
+void append(SharedDatabase& database, SharedLane& lane) {
+    lane.next_called = nullptr;
+    SharedLane** end = &database.called_lanes;
+    while (*end != nullptr) end = &(*end)->next_called;
+    *end = &lane;
+}
+
+void unlink(SharedDatabase& database, SharedLane& lane) {
+    SharedLane** link = &database.called_lanes;
+    while (*link != nullptr && *link != &lane) link = &(*link)->next_called;
+    if (*link != nullptr) *link = lane.next_called;
+    lane.next_called = nullptr;
+}
+
+SharedLane* next_open_lane(SharedDatabase& database) {
+    for (SharedLane* lane = database.called_lanes; lane != nullptr; lane = lane->next_called)
+        if (lane->max_concurrent == 0 || lane->running < lane->max_concurrent) return lane;
+    return nullptr;
+}
+
+// Somebody should look at the called lanes.
+void rouse(SharedDatabase& database) {
+    for (HandlerPlace& place : database.handlers) {
+        if (place.pid == 0 || !place.idle) continue;
+        place.idle = false;
+        SetLatch(place.latch);
+        return;
+    }
+    if (count_of(database) < max_handler_workers) wake_launcher();
+}
+
+}  // namespace
+
+bool call_lane(std::string_view name, int max_concurrent) {
+    const SharedLock lock;
+    SharedDatabase* database = find_database(MyDatabaseId);
+    SharedLane* lane = database == nullptr ? nullptr : open_lane(MyDatabaseId, name);
+    if (lane == nullptr) return false;
+    lane->calls++;
+    lane->max_concurrent = max_concurrent;
+    if (!lane->called) {
+        lane->called = true;
+        append(*database, *lane);
+    }
+    rouse(*database);
+    return true;
+}
+
+bool join_handlers() {
+    const SharedLock lock;
+    SharedDatabase* database = find_database(MyDatabaseId);
+    if (database == nullptr || database->leaving > 0 || count_of(*database) >= max_handler_workers) return false;
+    for (HandlerPlace& place : database->handlers) {
+        if (place.pid != 0) continue;
+        place = {MyProcPid, MyLatch, nullptr, false};
+        database->handlers_joined++;
+        return true;
+    }
+    return false;
+}
+
+void leave_handlers() noexcept {
+    const SharedLock lock;
+    SharedDatabase* database = find_database(MyDatabaseId);
+    HandlerPlace* place = database == nullptr ? nullptr : own_place(*database);
+    if (place == nullptr) return;
+    if (place->lane != nullptr) place->lane->running--;
+    *place = HandlerPlace{};
+    // What it leaves behind may be for another.
+    if (next_open_lane(*database) != nullptr) rouse(*database);
+    wake_launcher();
+}
+
+std::optional<Turn> take_turn() {
+    Turn turn;
+    {
+        const SharedLock lock;
+        SharedDatabase* database = find_database(MyDatabaseId);
+        HandlerPlace* place = database == nullptr ? nullptr : own_place(*database);
+        if (place == nullptr) return std::nullopt;
+        ResetLatch(MyLatch);
+        SharedLane* lane = next_open_lane(*database);
+        place->idle = lane == nullptr;
+        if (lane == nullptr) return std::nullopt;
+        unlink(*database, *lane);
+        append(*database, *lane);
+        lane->running++;
+        place->lane = lane;
+        turn.calls = lane->calls;
+        turn.lane.reserve(longest_lane_name);
+        turn.lane = lane->key.name;
+        // Other lanes wait, too.
+        const SharedLane* other = next_open_lane(*database);
+        if (other != nullptr && other != lane) rouse(*database);
+    }
+    return turn;
+}
+
+void ask_for_help() {
+    const SharedLock lock;
+    SharedDatabase* database = find_database(MyDatabaseId);
+    if (database != nullptr && next_open_lane(*database) != nullptr) rouse(*database);
+}
+
+void end_turn(const Turn& turn, bool drained) {
+    const SharedLock lock;
+    SharedDatabase* database = find_database(MyDatabaseId);
+    HandlerPlace* place = database == nullptr ? nullptr : own_place(*database);
+    if (place == nullptr || place->lane == nullptr) return;
+    SharedLane& lane = *place->lane;
+    place->lane = nullptr;
+    lane.running--;
+    if (drained && lane.called && lane.calls == turn.calls) {
+        lane.called = false;
+        unlink(*database, lane);
+    }
+}
+
+bool handler_wanted(const SharedDatabase& database) {
+    if (database.leaving > 0 || count_of(database) >= max_handler_workers) return false;
+    const bool idle = std::any_of(std::begin(database.handlers), std::end(database.handlers),
+                                  [](const HandlerPlace& place) { return place.pid != 0 && place.idle; });
+    return !idle && next_open_lane(const_cast<SharedDatabase&>(database)) != nullptr;
+}
+
+}  // namespace engine

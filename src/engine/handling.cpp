@@ -1,0 +1,70 @@
+#include "engine/handling.hpp"
+
+#include <algorithm>
+
+#include "engine/session_pass.hpp"
+#include "engine/waking.hpp"
+#include "pg/clock.hpp"
+#include "pg/log.hpp"
+#include "pg/user_function.hpp"
+#include "store/arming.hpp"
+#include "store/claims.hpp"
+#include "store/values.hpp"
+
+namespace engine {
+
+namespace {
+
+Datum datum_of(const pg_uuid_t& id) { return UUIDPGetDatum(&id); }
+
+}  // namespace
+
+Handling::Handling() : identity_(store::own_identity()), name_("handler worker/" + std::to_string(MyProcPid)) {}
+
+std::optional<Claimed> Handling::claim(const std::string& lane) {
+    settings_ = store::handler_settings(lane);
+    if (!settings_) return std::nullopt;
+
+    std::optional<Claimed> claimed;
+    const ClaimRequest request{lane, pg::wall_clock(), 1, std::nullopt, {"handler", name_, identity_}};
+    const ClaimOutcome outcome =
+        claim_due(request, [&](const pg::Rows& rows, std::uint64_t row, int column) {
+            claimed = Claimed{lane, *DatumGetUUIDP(rows.datum(row, column)),
+                              *DatumGetUUIDP(rows.datum(row, column + 7))};
+        });
+    if (claimed && outcome.more) ask_for_help();
+    if (!claimed) note_next_look(lane, outcome.next);
+    return claimed;
+}
+
+void Handling::run_handler(const Claimed& claimed, const store::HandlerSettings& settings) {
+    const Oid function = pg::find_function(settings.function, store::timer_type());
+    if (!OidIsValid(function))
+        pg::raise(ERRCODE_UNDEFINED_FUNCTION, "handler \"" + settings.function + "\" does not exist");
+    const Oid role = pg::find_role(settings.run_as);
+    if (!OidIsValid(role)) pg::raise(ERRCODE_UNDEFINED_OBJECT, "role \"" + settings.run_as + "\" does not exist");
+
+    const Datum id = datum_of(claimed.timer_id);
+    const Datum timer = store::timer_row(id);
+    // Deleted by hand since it was claimed: there is nothing to handle.
+    if (timer == 0) return;
+    const pg::Value event = pg::call_as(role, function, timer, settings.time_limit);
+    // A handler may cancel its own timer; that stands.
+    if (event.null || store::moved_by_this_transaction(id)) return;
+    if (store::complete(id, event.datum, datum_of(claimed.token)) != store::Held::done)
+        pg::raise(ERRCODE_T_R_SERIALIZATION_FAILURE, "the claim was taken away while the handler ran");
+}
+
+void Handling::handle(const Claimed& claimed, bool (*interrupted)()) {
+    const auto failure = pg::attempt([&] { run_handler(claimed, *settings_); }, true);
+    if (!failure) return;
+    const Datum id = datum_of(claimed.timer_id);
+    const Datum token = datum_of(claimed.token);
+    if (interrupted()) {
+        store::give_back(id, token);
+    } else if (store::fail(id, token, failure->message)) {
+        pg::log("the handler of process manager \"" + claimed.process_manager + "\" failed: " + failure->message);
+    }
+}
+
+}  // namespace engine

@@ -1,0 +1,124 @@
+// A handler worker: runs the SQL handlers of one database's timers, one at a time. Started by the launcher when there is
+// work for it, and gone again when there has been none for a while. Policy is engine/handling.hpp; here are only the
+// process, its transactions and its sleep.
+
+#include <csignal>
+
+#include "engine/calls.hpp"
+#include "engine/handling.hpp"
+#include "pg/alarm.hpp"
+#include "pg/clock.hpp"
+#include "pg/compat.hpp"
+#include "pg/transaction.hpp"
+#include "workers/member.hpp"
+#include "workers/process.hpp"
+#include "workers/workers.hpp"
+
+namespace workers {
+
+namespace {
+
+constexpr std::int64_t idle_time = 10 * core::second;
+
+// SIGTERM while user code runs interrupts only that, so that the attempt can be given back; then the process goes.
+volatile sig_atomic_t in_handler = false;
+volatile sig_atomic_t sent_away = false;
+
+void on_terminate(SIGNAL_ARGS) {
+    if (!in_handler) {
+        die(postgres_signal_arg);
+        return;
+    }
+    const int saved_errno = errno;
+    sent_away = true;
+    InterruptPending = true;
+    QueryCancelPending = true;
+    SetLatch(MyLatch);
+    errno = saved_errno;
+}
+
+// Whether the server or a command sends the worker away, rather than somebody the handler, or the handler itself. The
+// launcher goes at about the same time when the server shuts down.
+bool sent_away_for_good() {
+    constexpr std::int64_t longest_wait = 200 * core::millisecond;
+    if (!sent_away) return false;
+    const std::int64_t deadline = pg::monotonic_clock() + longest_wait;
+    do {
+        if (Member::must_leave()) return true;
+        {
+            const engine::SharedLock lock;
+            if (!engine::has_launcher()) return true;
+        }
+        pg_usleep(5000);
+    } while (pg::monotonic_clock() < deadline);
+    return false;
+}
+
+void leave(int, Datum) { engine::leave_handlers(); }
+
+class HandlerProcess {
+public:
+    // Until nothing is left to do, or somebody wants the process gone.
+    void run() {
+        std::int64_t idle_since = pg::monotonic_clock();
+        while (!sent_away && !member_.must_leave()) {
+            handle_interrupts();
+            const std::optional<engine::Turn> turn = engine::take_turn();
+            if (turn) {
+                if (!serve(*turn)) return;
+                idle_since = pg::monotonic_clock();
+                continue;
+            }
+            if (pg::monotonic_clock() - idle_since >= idle_time) return;
+            alarm_.sleep_until(pg::wall_clock() + idle_time, idle_time, wait_);
+        }
+    }
+
+private:
+    // Handles one timer of the lane; false when the extension is gone.
+    bool serve(const engine::Turn& turn) {
+        std::optional<engine::Claimed> claimed;
+        const bool installed =
+            member_.in_transaction("claiming a timer for its handler", [&] { claimed = handling_.claim(turn.lane); });
+        if (claimed) {
+            in_handler = true;
+            member_.in_transaction("running a handler", [&] {
+                handling_.handle(*claimed, sent_away_for_good);
+                if (sent_away) pg::commit_locally();
+            });
+            in_handler = false;
+        }
+        engine::end_turn(turn, !claimed);
+        return installed;
+    }
+
+    Member member_;
+    engine::Handling handling_;
+    pg::Alarm alarm_;
+    uint32 wait_ = pg::wait_event("DurableTimersHandlerIdle");
+};
+
+}  // namespace
+
+bool start_handler(Oid database, BackgroundWorkerHandle** handle) {
+    return start_worker("durable_timers handler", "durable_timers_handler_main", database, handle);
+}
+
+}  // namespace workers
+
+extern "C" {
+PGDLLEXPORT void durable_timers_handler_main(Datum argument);
+
+void durable_timers_handler_main(Datum argument) {
+    pqsignal(SIGINT, StatementCancelHandler);
+    workers::unblock_signals(workers::on_terminate);
+    BackgroundWorkerInitializeConnectionByOid(DatumGetObjectId(argument), InvalidOid, 0);
+    pg::entry([] {
+        if (!engine::join_handlers()) return;
+        pg::call([] { before_shmem_exit(workers::leave, 0); });
+        workers::HandlerProcess process;
+        process.run();
+    });
+    proc_exit(0);
+}
+}

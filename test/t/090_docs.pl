@@ -1,0 +1,243 @@
+# The documents tell what is there, all of it, and nothing else; their SQL runs and does what the text around it says.
+use strict;
+use warnings;
+use Digest::SHA qw(sha1);
+use FindBin;
+use lib "$FindBin::RealBin/lib";
+use File::Basename qw(dirname);
+use JSON::PP qw(decode_json);
+use PostgreSQL::Test::Utils qw(slurp_file);
+use TimerServer;
+use Test::More;
+
+my $root = "$FindBin::RealBin/../..";
+my %document = map { $_ => slurp_file("$root/$_") }
+    qw(README.md docs/reference.md docs/architecture.md docs/operations.md);
+my $reference = $document{'docs/reference.md'};
+my $server = TimerServer->start_new('docs', conf => "max_prepared_transactions = 5\n");
+
+sub squeezed { return $_[0] =~ s/\s+/ /gr }
+
+# The lines from a heading to the next of the same rank or a higher one.
+sub section {
+    my ($text, $heading) = @_;
+    my ($rank) = $heading =~ /^(#+)/;
+    return $text =~ /^\Q$heading\E\n(.*?)(?=^#{1,${\ length $rank}} |\z)/ms ? $1 : '';
+}
+
+# What the first column of a section's tables names in backticks.
+sub first_column { return map { /^\|([^|]*)\|/ ? $1 =~ /`([^`]+)`/g : () } split /\n/, $_[0] }
+
+sub rows { return split /\n/, $server->sql($_[0]) }
+sub sorted { return [ sort @_ ] }
+sub sql_blocks { return $_[0] =~ /^```sql\n(.*?)^```$/msg }
+
+subtest 'every public function has its signature, and nothing else has one' => sub {
+    my %signature;
+    for (rows(q{
+        select format('timers.%s(%s) returns %s', proname, pg_get_function_arguments(oid), pg_get_function_result(oid))
+        from pg_proc where pronamespace = 'timers'::regnamespace and proname not like '\_%'})) {
+        s/::[a-z_.]+( with time zone| precision)?//g;
+        s/timestamp with time zone/timestamptz/g;
+        s/\b(DEFAULT|NULL|SETOF)\b/lc $1/ge;
+        $signature{$_} = 1;
+    }
+    my %written = map { squeezed($_) =~ s/\( /(/r =~ s/ $//r => 1 }
+        map { /^(timers\.\w+\(.*?\).*?returns [^\n]+)$/msg } $reference =~ /^```text\n(.*?)^```$/msg;
+    ok(keys %signature > 10, 'the catalog has functions');
+    ok($written{$_}, "$_ is in the reference") for sort keys %signature;
+    ok($signature{$_}, "$_ is in the catalog") for sort keys %written;
+};
+
+subtest 'every type, table and view has its section, with every label and column' => sub {
+    my %member;
+    push @{ $member{"timers.$_->[0]"} }, $_->[1] for map { [ split /\|/ ] } rows(q{
+        select t.typname, e.enumlabel from pg_type t join pg_enum e on e.enumtypid = t.oid
+        where t.typnamespace = 'timers'::regnamespace
+        union all
+        select c.relname, a.attname from pg_class c join pg_attribute a on a.attrelid = c.oid
+        where c.relnamespace = 'timers'::regnamespace and c.relkind in ('r', 'v', 'm', 'p', 'c')
+          and c.relname not like '\_%' and a.attnum > 0 and not a.attisdropped});
+    ok(keys %member > 8, 'the catalog has types, tables and views');
+    for my $name (sort keys %member) {
+        my $text = section($reference, "### $name");
+        my @named = first_column($text);
+        @named = $text =~ /`(\w+)`/g unless @named;
+        my %is_member = map { $_ => 1 } @{ $member{$name} };
+        my %is_named = map { $_ => 1 } @named;
+        is_deeply(sorted(grep { !$is_named{$_} } keys %is_member), [], "nothing of $name is missing");
+        next if $name eq 'timers.workers';    # its section has a table of states, too
+        is_deeply(sorted(grep { !$is_member{$_} } keys %is_named), [], "nothing is made up about $name");
+    }
+    my ($states) = slurp_file("$root/src/api/workers.cpp") =~ /\bstate_of\(.*?\{(.*?)^\}/ms;
+    my %written = map { $_ => 1 } first_column(section($reference, '### timers.workers'));
+    ok($written{$_}, "the state \"$_\" of a worker is in the reference") for $states =~ /"([^"]+)"/g;
+};
+
+subtest 'everything public has a comment in the catalog' => sub {
+    is_deeply([ rows(q{
+        select n from (
+            select p.oid::regprocedure::text, obj_description(p.oid, 'pg_proc') from pg_proc p
+            where p.pronamespace = 'timers'::regnamespace
+            union all
+            select t.oid::regtype::text, obj_description(t.oid, 'pg_type') from pg_type t
+            where t.typnamespace = 'timers'::regnamespace and t.typtype in ('e', 'c') and t.typrelid = 0
+            union all
+            select c.oid::regclass::text,
+                   coalesce(obj_description(c.oid, 'pg_class'), obj_description(c.reltype, 'pg_type'))
+            from pg_class c where c.relnamespace = 'timers'::regnamespace and c.relkind in ('r', 'v', 'm', 'p', 'c')
+        ) o (n, comment) where comment is null order by n}) ], [], 'nothing is without');
+};
+
+subtest 'every setting, with its default' => sub {
+    my %default = map { split /\|/ } rows(q{
+        select name, current_setting(name) from pg_settings
+        where name like 'durable\_timers.%' and source = 'default'});
+    my $text = section($reference, '## Server settings');
+    my %row = map { /^\| `(durable_timers\.\w+)` \| `(.*?)` \|/ ? ($1 => $2) : () } split /\n/, $text;
+    ok(keys %default > 2, 'the server has settings');
+    is_deeply(\%row, \%default, 'the reference has the same');
+};
+
+subtest 'every SQLSTATE that the source raises' => sub {
+    my $source = join '', map { slurp_file($_) } glob "$root/src/*/*.?pp";
+    my ($folder) = split /\n/, qx(pg_config --includedir-server);
+    my $codes = slurp_file("$folder/utils/errcodes.h");
+    my %code = map { s/[', ]//gr => 1 } $source =~ /MAKE_SQLSTATE\(([^)]*)\)/g;
+    for my $name ($source =~ /\b(?:raise|refuse|errcode)\(\s*(ERRCODE_\w+)/g) {
+        my ($digits) = $codes =~ /#define $name MAKE_SQLSTATE\((.*?)\)/;
+        ok($digits, "$name is a SQLSTATE of the server") or next;
+        $code{ $digits =~ s/[', ]//gr } = 1;
+    }
+    my %written = map { $_ => 1 } first_column(section($reference, '## SQLSTATEs'));
+    ok((grep { /^TM/ } keys %code) >= 3, 'the source has SQLSTATEs of its own');
+    ok($written{$_}, "$_ is in the reference") for sort keys %code;
+    ok($code{$_}, "$_ is in the source") for grep { /^TM/ } sort keys %written;
+};
+
+subtest 'what the documents name exists' => sub {
+    my %there = map { $_ => 1 } rows(q{
+        select proname from pg_proc where pronamespace = 'timers'::regnamespace
+        union select relname from pg_class where relnamespace = 'timers'::regnamespace
+        union select typname from pg_type where typnamespace = 'timers'::regnamespace});
+    my %setting = map { $_ => 1 } rows(q{select name from pg_settings where name like 'durable\_timers.%'});
+    for my $path (sort keys %document) {
+        my $text = $document{$path};
+        my @unknown = grep { !$there{$_} } $text =~ /(?<![\w.\/])timers\.(\w+)/g;
+        is_deeply(\@unknown, [], "$path names no object that is missing");
+        @unknown = grep { !$setting{$_} } $text =~ /(?<![\w.\/])(durable_timers\.(?!control|so\b)\w+)/g;
+        is_deeply(\@unknown, [], "$path names no setting that is missing");
+        @unknown = grep { !-e "$root/$_" } $text =~ /`((?:src|schema|scripts|docs|demo|bench|test)\/[\w.\/-]+)`/g;
+        is_deeply(\@unknown, [], "$path names no file that is missing");
+        for my $link (grep { !/^\w+:/ } $text =~ /\]\(([^)\s]+)\)/g) {
+            my ($file, $anchor) = $link =~ /^([^#]*)#?(.*)$/;
+            my $target = $file eq '' ? $text : -e "$root/" . dirname($path) . "/$file"
+                ? slurp_file("$root/" . dirname($path) . "/$file") : '';
+            my %anchors = map { lc s/[^\w -]//gr =~ s/ /-/gr => 1 } $target =~ /^#+ (.*)$/mg;
+            ok($target ne '' && ($anchor eq '' || $anchors{$anchor}), "$path: the link $link leads somewhere");
+        }
+    }
+};
+
+subtest 'the source is layered as docs/architecture.md says' => sub {
+    my %may;
+    for (split /\n/, section($document{'docs/architecture.md'}, '## Layers')) {
+        my ($folder, $included) = /^\| `src\/(\w+)` \|[^|]*\| (.*?) \|/ or next;
+        $may{$folder} = { map { $_ => 1 } $folder, $included =~ /`(\w+)`/g };
+    }
+    is_deeply(sorted(keys %may), sorted(map { s/.*\///r } grep { -d } glob "$root/src/*"), 'every folder has its row');
+    for my $file (glob "$root/src/*/*.?pp") {
+        my ($folder, $name) = $file =~ m{/(\w+)/([\w.]+)$};
+        my @included = slurp_file($file) =~ /#include "(.*?)"/g;
+        my @wrong = grep { m{^(\w+)/\w+\.hpp$} ? !$may{$folder}{$1} : $folder eq 'core' } @included;
+        is_deeply(\@wrong, [], "$folder/$name includes what it may");
+        ok($file =~ m{/pg/server\.hpp$} || !(grep { $_ eq 'postgres.h' } @included), '... and not postgres.h');
+    }
+};
+
+subtest 'the SQL of README.md' => sub {
+    $server->sql('create database readme');
+    my @blocks = sql_blocks($document{'README.md'});
+    ok(@blocks > 4, 'there are blocks');
+    my $said = $server->sql(join('', @blocks), 'readme');
+    like($said, qr/^inserted\n.*^inserted\n.*^rearmed\n/ms, 'it schedules, and debounces');
+    is($server->sql("select timers.fire_due(clock_timestamp() + interval '1 day')", 'readme'), '2', 'two timers fire');
+    my @events = $server->sql($blocks[-1], 'readme') =~ /\|(order 4711|session 17)\|.*\|(\{.*\})$/mg;
+    is_deeply(\@events, [ 'session 17', '{"turn": 2}', 'order 4711', '{"order": 4711}' ],
+        'the consumer gets each once, the last payload of the debounced one');
+    is($server->sql("set role app; select count(*) from timers.take_events()", 'readme'), '0', 'app may take events');
+    like($server->sql_error("set role app; table timers.claim", 'readme'), qr/^42501/, 'app may not read tokens');
+};
+
+subtest 'the SQL of docs/operations.md' => sub {
+    $server->sql('create database operations');
+    my ($install, @blocks) = sql_blocks($document{'docs/operations.md'});
+    $server->sql($install, 'operations');
+    $server->sql(q{
+        select timers.pause('late');
+        select timers.schedule_in(gen_random_uuid(), 'late', n::text, '-1 minute') from generate_series(1, 2) n;
+        insert into timers.timer (timer_id, process_manager, correlation_id, fire_at, status, updated_at)
+        select gen_random_uuid(), 'done', age, now(), status::timers.timer_status, now() - age::interval
+        from (values ('8 days'), ('6 days')) a (age),
+             (values ('fired'), ('cancelled'), ('dead')) s (status)}, 'operations');
+    my ($overdue) = grep { /as overdue/ } @blocks;
+    $server->sql(join('', @blocks), 'operations');
+    is($server->sql("select string_agg(status || ' ' || correlation_id, ', ' order by status, correlation_id)
+        from timers.timer where process_manager = 'done'", 'operations'),
+        'fired 6 days, cancelled 6 days, dead 6 days, dead 8 days', 'finished timers are deleted when they are old');
+    like($server->sql("set role timers_operator; $overdue", 'operations'), qr/^late\|t\|2\|/m,
+        'an operator sees what is overdue');
+
+    my %may = (
+        timers_scheduler => q{select timers.schedule_in(gen_random_uuid(), 'paid', 'c', '-1 s')},
+        timers_worker => q{select timers.mark_fired(timer_id, gen_random_uuid(), claim_token)
+                           from timers.claim_due('work')},
+        timers_consumer => q{select count(*) from timers.take_events()},
+        timers_operator => q{select count(*) from timers.workers, timers.process_manager});
+    my %may_not = (
+        timers_scheduler => q{select timers.take_events()},
+        timers_worker => q{select timers.schedule_in(gen_random_uuid(), 'paid', 'c', '1 s')},
+        timers_consumer => q{select timers.claim_due()},
+        timers_operator => q{select token from timers.claim});
+    $server->sql("select timers.configure('work', delivery => 'external');
+        select timers.schedule_in(gen_random_uuid(), 'work', 'c', '-1 s')", 'operations');
+    for my $role (sort keys %may) {
+        isnt($server->sql("set role $role; $may{$role}", 'operations'), '', "$role may do its work");
+        like($server->sql_error("set role $role; $may_not{$role}", 'operations'), qr/^42501/, "$role may do no other");
+    }
+};
+
+subtest 'ids derive as the reference says' => sub {
+    my $uuid5 = sub {
+        my ($namespace, $name) = @_;
+        my @bytes = unpack 'C16', sha1(pack('H32', $namespace =~ s/-//gr) . $name);
+        $bytes[6] = $bytes[6] & 0x0f | 0x50;
+        $bytes[8] = $bytes[8] & 0x3f | 0x80;
+        return join '-', unpack 'A8 A4 A4 A4 A12', unpack 'H32', pack 'C16', @bytes;
+    };
+    my @vectors = section($reference, '## Ids') =~ /^\| (\w+) id \| `(.*?)`, `(.*?)` \| `(.*?)` \|$/mg;
+    is(@vectors, 8, 'there is an example of each');
+    while (my ($kind, $namespace, $name, $id) = splice @vectors, 0, 4) {
+        my $derived = $kind eq 'timer' ? "timers.timer_id('$namespace', '$name')"
+            : "timers._event_id('$namespace', '1970-01-01 UTC'::timestamptz + $name * interval '1 us')";
+        is($server->sql("select $derived"), $id, "the $kind id here");
+        is($uuid5->($namespace, $name), $id, "the $kind id in another language");
+    }
+};
+
+subtest 'a notification has the keys that the reference says' => sub {
+    $server->sql("select timers.configure('sent', delivery => 'notify', channel => 'sent')");
+    my $session = $server->session;
+    $session->query('listen sent');
+    $server->sql(q{select timers.schedule(id('short'), 'sent', 'c', now());
+        select timers.schedule(id('long'), 'sent', 'c', now(), jsonb_build_object('text', repeat('x', 8000)))});
+    my @keys = map { [ keys %{ decode_json($_->[1]) } ] } TimerServer::notifications($session, 2);
+    $session->quit;
+    my @written = split /\n/, section($reference, '## Notifications');
+    my %row = map { /^\| `(\w+)` \| (.*) \|/ ? ($1 => $2) : () } @written;
+    my ($long, $short) = sort { @$a <=> @$b } @keys;
+    is_deeply(sorted(@$short), sorted(grep { $_ ne 'fetch' } keys %row), 'one that fits');
+    is_deeply(sorted(@$long), sorted(grep { $row{$_} !~ /not when `fetch`/ } keys %row), 'one that does not');
+};
+
+done_testing();
