@@ -106,7 +106,10 @@ void Dispatch::open() {
     served_.clear();
     count_ = {};
     TakenNotes taken = begin_pass();
-    for (const NotedLane& note : taken.lanes) book_.wake(book_.lane(note.name), note.fire_at);
+    for (const NotedLane& note : taken.lanes) {
+        book_.wake(book_.lane(note.name), note.fire_at);
+        if (note.mark_moved) safe_marks_.moved(note.name);
+    }
     lease_mark_ = std::min(lease_mark_, taken.lease);
     next_lease_ = std::min(next_lease_, taken.lease);
     settings_stale_ |= taken.settings_changed || taken.look_everywhere;
@@ -124,6 +127,7 @@ void Dispatch::open() {
     everywhere_ |= taken.look_everywhere || taken.spilled != core::never || set_back;
     if (std::exchange(everywhere_, false)) {
         book_.wake_all();
+        lanes_stale_ = true;
         next_lease_ = lease_mark_ = core::distant_past;
     }
 }

@@ -35,6 +35,7 @@ void SafeMarks::store(const core::LaneBook& book) {
     for (const std::string& name : moved_) {
         const auto found = book.lanes().find(name);
         if (found == book.lanes().end()) continue;
+        set_stored(name);
         const ScanStart start = scan_start(name);
         store::store_safe_mark(name, std::min({clock_, start.mark, start.shared ? core::never : found->second.mark}));
     }

@@ -32,6 +32,7 @@ struct SharedLane {
     std::uint64_t publications;   // how often a note was published, ever
     SharedLane* next_noted;       // the database's list of lanes with notes
     bool listed;
+    bool unstored;                // its mark was raised by others than the dispatcher since it was stored
 
     // Handler workers only; see calls.hpp.
     bool called;                  // something is due, as far as is known

@@ -7,6 +7,13 @@ namespace engine {
 
 namespace {
 
+void list(SharedDatabase& database, SharedLane& lane) {
+    if (lane.listed) return;
+    lane.listed = true;
+    lane.next_noted = database.noted_lanes;
+    database.noted_lanes = &lane;
+}
+
 void leave_note(SharedDatabase& database, std::string_view name, const core::LaneNote& note) {
     SharedLane* lane = open_lane(database.oid, name);
     if (lane == nullptr) {
@@ -17,11 +24,7 @@ void leave_note(SharedDatabase& database, std::string_view name, const core::Lan
     lane->noted = std::min(lane->noted, note.wake_at);
     lane->noted_fire = std::min(lane->noted_fire, note.fire_at);
     if (note.wake_at != core::never) lane->publications++;
-    if (!lane->listed) {
-        lane->listed = true;
-        lane->next_noted = database.noted_lanes;
-        database.noted_lanes = lane;
-    }
+    list(database, *lane);
 }
 
 SharedDatabase* own_database() { return find_database(MyDatabaseId); }
@@ -77,7 +80,7 @@ TakenNotes begin_pass() {
     database->passed_over = true;
     ResetLatch(MyLatch);
     for (SharedLane* lane = database->noted_lanes; lane != nullptr; lane = lane->next_noted) {
-        taken.lanes.push_back({lane->key.name, lane->noted_fire});
+        taken.lanes.push_back({lane->key.name, lane->noted_fire, lane->unstored});
         lane->noted = lane->noted_fire = core::never;
         lane->listed = false;
     }
@@ -148,7 +151,19 @@ void raise_mark(std::string_view name, Instant mark, const ScanStart& since) {
     if (!available()) return;
     const SharedLock lock;
     SharedLane* lane = find_lane(MyDatabaseId, name);
-    if (lane != nullptr && lane->publications == since.publications) lane->mark = std::max(lane->mark, mark);
+    if (lane == nullptr || lane->publications != since.publications || mark <= lane->mark) return;
+    lane->mark = mark;
+    // The dispatcher stores it, in a while; once told it keeps that in mind.
+    SharedDatabase* database = own_database();
+    if (lane->unstored || database == nullptr) return;
+    lane->unstored = true;
+    list(*database, *lane);
+    if (database->dispatcher_latch != nullptr) SetLatch(database->dispatcher_latch);
+}
+
+void set_stored(std::string_view name) {
+    const SharedLock lock;
+    if (SharedLane* lane = find_lane(MyDatabaseId, name)) lane->unstored = false;
 }
 
 }  // namespace engine

@@ -38,6 +38,7 @@ bool read_floor(Instant& floor);
 struct NotedLane {
     std::string name;
     Instant fire_at;    // look at it then; its mark has been lowered already
+    bool mark_moved;    // somebody else's scan has raised its mark
 };
 
 // What was published since the last time.
@@ -89,5 +90,8 @@ void note_next_look(std::string_view lane, Instant at);
 // other scan only where nothing was published since it began.
 void raise_mark_of_dispatcher(std::string_view lane, Instant mark);
 void raise_mark(std::string_view lane, Instant mark, const ScanStart& since);
+
+// The lane's mark has been stored; tell again when it moves.
+void set_stored(std::string_view lane);
 
 }  // namespace engine
