@@ -10,6 +10,7 @@ create table timers.timer (
     fire_at         timestamptz not null,
     updated_at      timestamptz not null default pg_catalog.clock_timestamp(),
     attempts        integer not null default 0,
+    forgiven        integer not null default 0,
     status          timers.timer_status not null default 'scheduled',
     fired_event_id  uuid,
     process_manager text collate "C" not null,
@@ -31,6 +32,7 @@ comment on column timers.timer.wake_at is 'When the engine next looks at this ro
 comment on column timers.timer.fire_at is 'When the timer is due.';
 comment on column timers.timer.updated_at is 'The last change of state or time.';
 comment on column timers.timer.attempts is 'How often the timer was claimed or delivered.';
+comment on column timers.timer.forgiven is 'How many of the attempts do not count against the ceiling: those before the last retry_dead().';
 comment on column timers.timer.status is 'See timers.timer_status.';
 comment on column timers.timer.fired_event_id is 'The id of the event that the firing produced.';
 comment on column timers.timer.process_manager is 'The name that the timer is routed by; its lane.';
@@ -70,14 +72,19 @@ create table timers.outbox (
     fired_at        timestamptz not null,
     attempts        integer not null,
     payload         jsonb not null,
+    leased_until    timestamptz,
     constraint outbox_pkey primary key (position)
 );
+
+-- For consumers of one process manager.
+create index outbox_process_manager_idx on timers.outbox (process_manager, position);
 
 comment on table timers.outbox is 'Fired timers, one row per firing, until a consumer takes them; see timers.take_events().';
 comment on column timers.outbox.position is 'Order of delivery; within a process manager the order of firing.';
 comment on column timers.outbox.event_id is 'UUIDv5(timer_id, fire_at in microseconds since 1970 as decimal text): the same firing always has the same id.';
 comment on column timers.outbox.fired_at is 'The clock of the pass that fired the timer.';
 comment on column timers.outbox.attempts is 'Which attempt this was.';
+comment on column timers.outbox.leased_until is 'Until when a consumer holds the event by timers.lease_events().';
 
 create table timers.process_manager (
     process_manager text collate "C" not null,

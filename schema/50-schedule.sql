@@ -36,8 +36,8 @@ comment on function timers.cancel_correlation(text, text) is
 create function timers.lookup(timer_id uuid) returns setof timers.timer
 language sql stable security definer rows 1 set search_path = pg_catalog, pg_temp
 begin atomic
-    select t.timer_id, t.created_at, t.wake_at, t.fire_at, t.updated_at, t.attempts, t.status, t.fired_event_id,
-           t.process_manager, t.correlation_id, t.payload, t.died_at, t.last_error
+    select t.timer_id, t.created_at, t.wake_at, t.fire_at, t.updated_at, t.attempts, t.forgiven, t.status,
+           t.fired_event_id, t.process_manager, t.correlation_id, t.payload, t.died_at, t.last_error
     from timers.timer t where t.timer_id = lookup.timer_id;
 end;
 comment on function timers.lookup(uuid) is 'The timer of that id: one row, or none.';

@@ -172,6 +172,14 @@ std::int64_t fire_due(core::Instant as_of, std::int64_t most) {
     return fired;
 }
 
+std::int64_t count_due(core::Instant as_of) {
+    const SessionPass pass(as_of);
+    std::vector<SessionLane> lanes = pass.lanes(std::nullopt);
+    std::vector<SessionLane*> all;
+    for (SessionLane& lane : lanes) all.push_back(&lane);
+    return all.empty() ? 0 : store::count_due(tasks_for(all, 0), pass.clock());
+}
+
 ClaimOutcome claim_due(const ClaimRequest& request,
                        const std::function<void(const pg::Rows&, std::uint64_t, int)>& visit) {
     const SessionPass pass(request.as_of);

@@ -16,6 +16,9 @@ namespace engine {
 // Requeues what has lapsed, then fires up to `most` timers that are due at `as_of`. Returns how many.
 std::int64_t fire_due(core::Instant as_of, std::int64_t most);
 
+// How many timers are due at `as_of`, in every lane.
+std::int64_t count_due(core::Instant as_of);
+
 // What a call of claim_due() wants.
 struct ClaimRequest {
     std::optional<std::string_view> lane;    // or all

@@ -36,10 +36,10 @@ with first as materialized (
     for no key update of t skip locked
 )
 update timers.timer t
-set status = case when t.attempts operator(pg_catalog.>=) $5 then 'dead' else t.status end,
-    died_at = case when t.attempts operator(pg_catalog.>=) $5 then $6 end,
+set status = case when (t.attempts operator(pg_catalog.-) t.forgiven) operator(pg_catalog.>=) $5 then 'dead' else t.status end,
+    died_at = case when (t.attempts operator(pg_catalog.-) t.forgiven) operator(pg_catalog.>=) $5 then $6 end,
     attempts = t.attempts operator(pg_catalog.+) 1,
-    fire_at = case when t.attempts operator(pg_catalog.>=) $5 then t.fire_at
+    fire_at = case when (t.attempts operator(pg_catalog.-) t.forgiven) operator(pg_catalog.>=) $5 then t.fire_at
         else $6 operator(pg_catalog.+) pg_catalog.make_interval(
             secs => least(3600, pg_catalog.power(2, least(t.attempts, 12)))) end,
     updated_at = $6,
@@ -118,7 +118,25 @@ std::vector<core::LaneScan> scans_of(const pg::Rows& rows, std::size_t tasks) {
     return scans;
 }
 
+// $1 lanes, $2 starts, $3 bound, $4 due.
+constinit pg::Statement count_due_rows{R"sql(
+select pg_catalog.count(*)
+from rows from (pg_catalog.unnest($1), pg_catalog.unnest($2)) as a (lane, start_at)
+join timers.timer t on t.process_manager operator(pg_catalog.=) a.lane
+where t.wake_at operator(pg_catalog.>=) a.start_at and t.wake_at operator(pg_catalog.<=) $3
+  and t.status operator(pg_catalog.=) 'scheduled' and t.fire_at operator(pg_catalog.<=) $4)sql",
+                                       TEXTARRAYOID, TIMESTAMPTZARRAYOID, TIMESTAMPTZOID, TIMESTAMPTZOID};
+
 }  // namespace
+
+std::int64_t count_due(const std::vector<LaneTask>& tasks, const PassClock& clock) {
+    const pg::OwnerRights rights(timer_table());
+    const pg::Session session;
+    const Columns columns(tasks);
+    return count_at(count_due_rows.run({columns.lane_array(), columns.start_array(), instant_value(clock.bound),
+                                        instant_value(clock.due)}),
+                    0, 1);
+}
 
 std::vector<core::LaneScan> fire_into_outbox(const std::vector<LaneTask>& tasks, const PassClock& clock,
                                              std::int64_t most, std::optional<std::string_view> identity) {

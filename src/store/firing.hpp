@@ -58,6 +58,9 @@ std::vector<core::LaneScan> claim(const std::vector<LaneTask>& tasks, const Pass
 // later with its attempts; at the ceiling it is dead.
 void set_back(const LaneTask& task, const PassClock& clock, std::string_view error);
 
+// How many rows of the tasks' lanes are due; their shares do not matter.
+std::int64_t count_due(const std::vector<LaneTask>& tasks, const PassClock& clock);
+
 // Per task: the next wake_at beyond `bound` at which something is scheduled, or `never`.
 std::vector<core::Instant> next_wakes(const std::vector<std::string_view>& lanes, core::Instant bound);
 

@@ -46,7 +46,7 @@ reach as materialized (
     from task join seen on seen.place operator(pg_catalog.=) task.place
 ), locked as materialized (
     select s.place, s.tid, t.wake_at, t.fire_at, greatest(t.wake_at, t.fire_at) as key,
-           t.attempts operator(pg_catalog.>=) r.ceiling as spent,
+           (t.attempts operator(pg_catalog.-) t.forgiven) operator(pg_catalog.>=) r.ceiling as spent,
            greatest(t.wake_at, t.fire_at) operator(pg_catalog.<=) r.reach
                and t.fire_at operator(pg_catalog.<=) $5 as due
     from taken s

@@ -37,12 +37,12 @@ constexpr auto fail_text = end_claim + R"sql(
         select t.process_manager from timers.timer t where t.timer_id operator(pg_catalog.=) $1)
 )
 update timers.timer t
-set status = case when t.attempts operator(pg_catalog.>=) r.max_attempts then 'dead' else 'scheduled' end
+set status = case when (t.attempts operator(pg_catalog.-) t.forgiven) operator(pg_catalog.>=) r.max_attempts then 'dead' else 'scheduled' end
         ::timers.timer_status,
-    died_at = case when t.attempts operator(pg_catalog.>=) r.max_attempts then pg_catalog.clock_timestamp() end,
-    last_error = case when t.attempts operator(pg_catalog.>=) r.max_attempts
+    died_at = case when (t.attempts operator(pg_catalog.-) t.forgiven) operator(pg_catalog.>=) r.max_attempts then pg_catalog.clock_timestamp() end,
+    last_error = case when (t.attempts operator(pg_catalog.-) t.forgiven) operator(pg_catalog.>=) r.max_attempts
         then pg_catalog.format('timer exceeded attempt ceiling of %s', r.max_attempts) else $3 end,
-    fire_at = case when t.attempts operator(pg_catalog.>=) r.max_attempts then t.fire_at
+    fire_at = case when (t.attempts operator(pg_catalog.-) t.forgiven) operator(pg_catalog.>=) r.max_attempts then t.fire_at
         else pg_catalog.clock_timestamp() operator(pg_catalog.+) pg_catalog.make_interval(secs =>
             least(r.ceiling, r.delay operator(pg_catalog.*) pg_catalog.power(r.factor,
                 least(t.attempts operator(pg_catalog.-) 1, 1000)::pg_catalog.float8))
