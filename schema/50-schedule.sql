@@ -23,6 +23,22 @@ language c volatile parallel unsafe as 'MODULE_PATHNAME', 'timers_schedule_once'
 comment on function timers.schedule_once(uuid, text, text, timestamptz, jsonb) is
 'Schedules a timer unless one of that id exists, in whatever state. True when it did. Errors as timers.schedule().';
 
+create function timers.schedule_many(
+    requests timers.timer_request[], mode timers.rearm_mode default 'replace',
+    out timer_id uuid, out outcome timers.schedule_outcome)
+returns setof record
+language c volatile parallel unsafe rows 100 as 'MODULE_PATHNAME', 'timers_schedule_many';
+comment on function timers.schedule_many(timers.timer_request[], timers.rearm_mode) is
+'Schedules many timers in one statement, in the order of their ids, so that two such calls cannot deadlock. Of several requests with the same id the last counts. Returns one row per request, in their order. Errors: 22004 for a null in a request; otherwise as timers.schedule(). Nothing is scheduled then.';
+
+create function timers.debounce(
+    timer_id uuid, process_manager text, correlation_id text, quiet interval,
+    payload jsonb default '{}', max_wait interval default null)
+returns timers.schedule_outcome
+language c volatile parallel unsafe as 'MODULE_PATHNAME', 'timers_debounce';
+comment on function timers.debounce(uuid, text, text, interval, jsonb, interval) is
+'Schedules a timer for the clock at the call + quiet, or postpones the scheduled timer of that id to there, but never beyond max_wait after it was first scheduled (null: no bound). Returns the outcome. Errors: 22004; 22023 for an empty name, a negative quiet or a max_wait that is not longer than zero.';
+
 create function timers.cancel(timer_id uuid) returns boolean
 language c volatile parallel unsafe as 'MODULE_PATHNAME', 'timers_cancel';
 comment on function timers.cancel(uuid) is

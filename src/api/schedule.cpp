@@ -1,14 +1,14 @@
-// schedule(), schedule_in(), schedule_once(), cancel(), cancel_correlation().
+// schedule(), schedule_in(), schedule_once(), schedule_many(), debounce(), cancel(), cancel_correlation().
 
 #include <string>
 
 #include "api/enums.hpp"
 #include "api/errors.hpp"
-#include "api/function.hpp"
+#include "api/result_set.hpp"
 #include "engine/lane_registry.hpp"
 #include "engine/transaction_end.hpp"
 #include "pg/clock.hpp"
-#include "store/schedule.hpp"
+#include "store/schedule_many.hpp"
 #include "store/values.hpp"
 
 namespace {
@@ -52,6 +52,40 @@ TIMERS_FUNCTION(timers_schedule_in) {
 TIMERS_FUNCTION(timers_schedule_once) {
     const store::Request request = request_from(arguments, arguments.instant(3, "fire_at"));
     return {BoolGetDatum(schedule_in_lane(request, store::RearmMode::keep) == store::Outcome::inserted)};
+}
+
+TIMERS_FUNCTION(timers_debounce) {
+    const core::Instant now = pg::wall_clock();
+    const core::Instant fire_at = core::later_by(now, arguments.span(3, "quiet"));
+    if (fire_at < now) pg::raise(ERRCODE_INVALID_PARAMETER_VALUE, "argument \"quiet\" must not be negative");
+    if (!arguments.is_null(5)) arguments.positive_span(5, "max_wait");
+    const store::Request request = request_from(arguments, TimestampTzGetDatum(fire_at));
+    engine::ensure_lane(api::view_of(request.process_manager));
+    engine::notes().touch();
+    return api::outcome_value(store::debounce(request, arguments.optional(5)));
+}
+
+TIMERS_SET_FUNCTION(timers_schedule_many) {
+    const Datum requests = arguments.required(0, "requests");
+    const store::RearmMode mode = api::mode_of(arguments.required(1, "mode"));
+    if (const auto missing = store::first_missing(requests))
+        pg::raise(ERRCODE_NULL_VALUE_NOT_ALLOWED, "argument \"requests\" must not have a null " + missing->part,
+                  ("Request " + std::to_string(missing->position) + " has one.").c_str());
+    for (const std::string& lane : store::process_managers_of(requests)) {
+        api::check_process_manager(lane, "requests");
+        engine::ensure_lane(lane);
+    }
+    engine::notes().touch();
+    // The outcomes' values, looked up once.
+    Datum outcomes[4];
+    for (const auto outcome : {store::Outcome::inserted, store::Outcome::rearmed, store::Outcome::kept,
+                               store::Outcome::too_late})
+        outcomes[static_cast<int>(outcome)] = api::outcome_value(outcome).datum;
+    store::schedule_many(requests, mode, [&](Datum timer_id, store::Outcome outcome) {
+        Datum values[2] = {timer_id, outcomes[static_cast<int>(outcome)]};
+        bool nulls[2] = {};
+        pg::call([&] { tuplestore_putvalues(result.rows, result.shape, values, nulls); });
+    });
 }
 
 TIMERS_FUNCTION(timers_cancel) {

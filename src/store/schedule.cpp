@@ -1,6 +1,8 @@
 #include "store/schedule.hpp"
 
+#include "pg/clock.hpp"
 #include "store/claims.hpp"
+#include "store/schedule_sql.hpp"
 #include "store/timer_status.hpp"
 #include "store/values.hpp"
 
@@ -8,31 +10,23 @@ namespace store {
 
 namespace {
 
-// The row trigger sets wake_at. A new row has no xmax; a row that was there has been locked by this transaction
-// first, and its new version carries that lock.
-constinit pg::Statement upsert{R"sql(
-insert into timers.timer as t (timer_id, process_manager, correlation_id, fire_at, payload)
-values ($1, $2, $3, $4, $5)
-on conflict (timer_id) do update
-set process_manager = excluded.process_manager,
-    correlation_id = excluded.correlation_id,
-    fire_at = excluded.fire_at,
-    payload = excluded.payload,
-    updated_at = pg_catalog.clock_timestamp()
-where t.status operator(pg_catalog.=) 'scheduled'
-  and case
-      when $6 operator(pg_catalog.=) 'later' then excluded.fire_at operator(pg_catalog.>) t.fire_at
-      when $6 operator(pg_catalog.=) 'earlier' then excluded.fire_at operator(pg_catalog.<) t.fire_at
-      else true
-      end
-returning t.xmax operator(pg_catalog.=) '0'::pg_catalog.xid)sql",
-                               UUIDOID, TEXTOID, TEXTOID, TIMESTAMPTZOID, JSONBOID, TEXTOID};
+constexpr auto upsert_text = insert_text + "values ($1, $2, $3, $4, $5)" + by_mode_text;
+
+constinit pg::Statement upsert{upsert_text.characters, UUIDOID,  TEXTOID, TEXTOID,
+                               TIMESTAMPTZOID,         JSONBOID, TEXTOID};
+
+// $6 the longest wait since the timer was first scheduled, or null; $7 that bound for a new timer.
+constexpr auto debounce_text = insert_text + "values ($1, $2, $3, least($4, $7), $5)" + on_conflict_text +
+    "least($4, t.created_at operator(pg_catalog.+) $6)" + while_scheduled_text + returning_text;
+
+constinit pg::Statement upsert_debounced{debounce_text.characters, UUIDOID,     TEXTOID,       TEXTOID, TIMESTAMPTZOID,
+                                         JSONBOID,                 INTERVALOID, TIMESTAMPTZOID};
 
 constinit pg::Statement insert_once{R"sql(
 insert into timers.timer (timer_id, process_manager, correlation_id, fire_at, payload)
 values ($1, $2, $3, $4, $5)
 on conflict (timer_id) do nothing
-returning true)sql",
+returning timer_id, true)sql",
                                     UUIDOID, TEXTOID, TEXTOID, TIMESTAMPTZOID, JSONBOID};
 
 constinit pg::Statement cancel_one{R"sql(
@@ -60,15 +54,24 @@ with found as materialized (
 select pg_catalog.count(*), pg_catalog.array_agg(changed.timer_id) from changed)sql",
                                    TEXTOID, TEXTOID};
 
-Datum mode_name(RearmMode mode) {
-    switch (mode) {
-        case RearmMode::later: return text_value("later").datum;
-        case RearmMode::earlier: return text_value("earlier").datum;
-        default: return text_value("replace").datum;
-    }
+// What a single upsert came to; nothing when somebody deleted the timer in between and the id is free again.
+std::optional<Outcome> outcome_of(const pg::Rows& rows, Datum timer_id) {
+    if (!rows.empty()) return DatumGetBool(rows.datum(0, 2)) ? Outcome::inserted : Outcome::rearmed;
+    const auto status = status_of(timer_id);
+    if (!status) return std::nullopt;
+    return *status == "scheduled" ? Outcome::kept : Outcome::too_late;
 }
 
 }  // namespace
+
+pg::Value mode_value(RearmMode mode) {
+    switch (mode) {
+        case RearmMode::later: return text_value("later");
+        case RearmMode::earlier: return text_value("earlier");
+        case RearmMode::keep: return text_value("keep");
+        default: return text_value("replace");
+    }
+}
 
 Outcome schedule(const Request& request, RearmMode mode) {
     const pg::OwnerRights rights(timer_table());
@@ -80,12 +83,27 @@ Outcome schedule(const Request& request, RearmMode mode) {
                 ? insert_once.run({id, {request.process_manager}, {request.correlation_id}, {request.fire_at},
                                    {request.payload}})
                 : upsert.run({id, {request.process_manager}, {request.correlation_id}, {request.fire_at},
-                              {request.payload}, {mode_name(mode)}});
-        if (!rows.empty()) return DatumGetBool(rows.datum(0, 1)) ? Outcome::inserted : Outcome::rearmed;
+                              {request.payload}, mode_value(mode)});
+        if (const auto outcome = outcome_of(rows, request.timer_id)) return *outcome;
+    }
+}
 
-        const auto status = status_of(request.timer_id);
-        if (status.has_value()) return *status == "scheduled" ? Outcome::kept : Outcome::too_late;
-        // Somebody deleted the timer in between: the id is free again.
+Outcome debounce(const Request& request, pg::Value max_wait) {
+    const pg::OwnerRights rights(timer_table());
+    const pg::Session session;
+    pg::Value bound = pg::null_value;
+    if (!max_wait.null) {
+        const core::Instant now = pg::wall_clock();
+        bound.datum = pg::call([=] {
+            return DirectFunctionCall2(timestamptz_pl_interval, TimestampTzGetDatum(now), max_wait.datum);
+        });
+        bound.null = false;
+    }
+    for (;;) {
+        const pg::Rows rows =
+            upsert_debounced.run({{request.timer_id}, {request.process_manager}, {request.correlation_id},
+                                  {request.fire_at}, {request.payload}, max_wait, bound});
+        if (const auto outcome = outcome_of(rows, request.timer_id)) return *outcome;
     }
 }
 

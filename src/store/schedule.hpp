@@ -8,6 +8,9 @@ namespace store {
 enum class Outcome { inserted, rearmed, kept, too_late };
 enum class RearmMode { replace, later, earlier, keep };
 
+// The mode as the statements take it.
+pg::Value mode_value(RearmMode mode);
+
 // A request whose parts have been checked.
 struct Request {
     Datum timer_id;
@@ -18,6 +21,9 @@ struct Request {
 };
 
 Outcome schedule(const Request& request, RearmMode mode);
+
+// Postpones the timer to `fire_at`, but no further than `max_wait` (null: no bound) after it was first scheduled.
+Outcome debounce(const Request& request, pg::Value max_wait);
 
 // What became of an operation that names a timer by its id alone.
 enum class Change { done, not_applicable, guarded };

@@ -63,6 +63,11 @@ pg::Value instant_array(std::span<const core::Instant> instants) {
     return array_of(items, TIMESTAMPTZOID, 8, true, TYPALIGN_DOUBLE);
 }
 
+pg::Value uuid_array(std::span<const Datum> ids) {
+    std::vector<Datum> items(ids.begin(), ids.end());
+    return array_of(items, UUIDOID, UUID_LEN, false, TYPALIGN_CHAR);
+}
+
 pg::Value bigint_array(std::span<const std::int64_t> numbers) {
     std::vector<Datum> items;
     for (const std::int64_t number : numbers) items.push_back(Int64GetDatum(number));

@@ -27,6 +27,7 @@ std::int64_t count_at(const pg::Rows& rows, std::uint64_t row, int column);
 // Arrays as parameters.
 pg::Value text_array(std::span<const std::string_view> texts);
 pg::Value instant_array(std::span<const core::Instant> instants);
+pg::Value uuid_array(std::span<const Datum> ids);
 pg::Value bigint_array(std::span<const std::int64_t> numbers);
 
 // The timer table; its owner lends the rights.

@@ -3,8 +3,7 @@
 
 #include <algorithm>
 #include <map>
-#include <set>
-#include <vector>
+#include <string>
 
 #include "core/backoff.hpp"
 #include "engine/calls.hpp"
@@ -31,14 +30,14 @@ void leave_launcher(int, Datum) {
 }
 
 // The databases that one can connect to.
-std::vector<Oid> connectable_databases() {
-    std::vector<Oid> databases;
+std::map<Oid, std::string> connectable_databases() {
+    std::map<Oid, std::string> databases;
     pg::in_transaction("looking for databases", [&] {
         Relation catalog = pg::call([] { return table_open(DatabaseRelationId, AccessShareLock); });
         TableScanDesc scan = pg::call([=] { return table_beginscan_catalog(catalog, 0, nullptr); });
         while (HeapTuple tuple = pg::call([=] { return heap_getnext(scan, ForwardScanDirection); })) {
             const auto* form = reinterpret_cast<Form_pg_database>(GETSTRUCT(tuple));
-            if (form->datallowconn) databases.push_back(form->oid);
+            if (form->datallowconn) databases.emplace(form->oid, NameStr(form->datname));
         }
         pg::call([=] {
             table_endscan(scan);
@@ -57,7 +56,7 @@ public:
             survey();
             core::Instant next = core::never;
             for (auto& [database, charge] : charges_)
-                next = std::min({next, attend(database, charge.dispatcher), attend(database, charge.handler)});
+                next = std::min({next, attend(database, charge, charge.dispatcher), attend(database, charge, charge.handler)});
             alarm_.sleep_until(next, core::minute * 60, wait_);
         }
     }
@@ -77,6 +76,7 @@ private:
 
     // A database that the launcher looks after. It may have several handler workers; one at a time is on its way.
     struct Charge {
+        std::string name;
         Post dispatcher{start_dispatcher, dispatcher_wanted};
         Post handler{start_handler, handler_wanted};
     };
@@ -90,34 +90,40 @@ private:
         return database.presence == engine::Presence::present && engine::handler_wanted(database);
     }
 
-    // Opens a place for each new database and closes those of databases that are gone.
+    // Closes the places of databases that are gone and opens one for each new database.
     void survey() {
-        const std::vector<Oid> databases = connectable_databases();
+        const std::map<Oid, std::string> databases = connectable_databases();
         bool full = false;
-        for (const Oid database : databases) {
+        {
             const engine::SharedLock lock;
-            full |= engine::open_database(database) == nullptr;
+            for (auto* place = engine::first_database(); place != engine::end_of_databases(); place++)
+                if (OidIsValid(place->oid) && !databases.contains(place->oid) && is_deserted(*place))
+                    engine::close_database(*place);
+            for (const auto& [database, name] : databases) full |= engine::open_database(database) == nullptr;
         }
+        std::erase_if(charges_, [&](const auto& charge) { return !has_place(charge.first); });
+        for (const auto& [database, name] : databases)
+            if (has_place(database)) charges_.try_emplace(database).first->second.name = name;
+
         if (full && !told_of_places_)
             pg::warn("there are more databases than durable_timers.max_databases: the timers of some do not fire",
                      nullptr, "Raise durable_timers.max_databases and restart the server.");
         told_of_places_ = full;
+    }
 
-        const std::set<Oid> known(databases.begin(), databases.end());
+    static bool is_deserted(const engine::SharedDatabase& place) {
+        return place.dispatcher_pid == 0 && place.leaving == 0 &&
+               std::all_of(std::begin(place.handlers), std::end(place.handlers),
+                           [](const engine::HandlerPlace& handler) { return handler.pid == 0; });
+    }
+
+    static bool has_place(Oid database) {
         const engine::SharedLock lock;
-        for (auto* place = engine::first_database(); place != engine::end_of_databases(); place++) {
-            if (!OidIsValid(place->oid)) continue;
-            if (known.contains(place->oid)) {
-                charges_.try_emplace(place->oid);
-            } else if (place->dispatcher_pid == 0 && place->leaving == 0) {
-                charges_.erase(place->oid);
-                engine::close_database(*place);
-            }
-        }
+        return engine::find_database(database) != nullptr;
     }
 
     // Sees to it that the post is filled if it is to be; returns when to look again.
-    core::Instant attend(Oid database, Post& post) {
+    core::Instant attend(Oid database, const Charge& charge, Post& post) {
         const core::Instant now = pg::wall_clock();
         if (post.handle != nullptr && !is_free(database, post, now)) return core::never;
         if (!is_wanted(database, post)) return core::never;
@@ -134,9 +140,8 @@ private:
         post.handle = nullptr;
         // At the server's start every database is looked at; slots that are short only then are no news.
         if (post.refusals == 2)
-            pg::warn("no background worker slot is free: timers of database with OID " + std::to_string(database) +
-                         " do not fire",
-                     nullptr, "Raise max_worker_processes and restart the server.");
+            pg::warn("no background worker slot is free: timers of database \"" + charge.name + "\" do not fire", nullptr,
+                     "Raise max_worker_processes and restart the server.");
         return core::later_by(now, between_slot_attempts);
     }
 
