@@ -83,11 +83,16 @@ Value call_as(Oid role, Oid function, Datum argument, std::int64_t limit) {
             const Datum value = FunctionCallInvoke(record);
             PopActiveSnapshot();
             result = {value, record->isnull};
-            AtEOXact_GUC(true, level);
+            // As if it failed: what the function has SET is not for the next one.
+            AtEOXact_GUC(false, level);
             SetUserIdAndSecContext(caller, context);
         });
     });
     return result;
+}
+
+void release_session_locks() {
+    call([] { LockReleaseAll(USER_LOCKMETHOD, true); });
 }
 
 }  // namespace pg

@@ -23,8 +23,11 @@ bool returns(Oid function, Oid type);
 // The role of that name; InvalidOid when there is none.
 Oid find_role(const std::string& name);
 
+// Lets go of advisory locks that such a function has taken for the session. Outside a transaction.
+void release_session_locks();
+
 // Calls `function` with `argument` as `role`: security-restricted, with search_path = pg_catalog, pg_temp, and
-// interrupted after `limit` microseconds. Raises what it raises; 42501 when the role may not call it.
+// interrupted after `limit` microseconds; what it SETs ends with it. Raises what it raises; 42501 when the role may not call it.
 Value call_as(Oid role, Oid function, Datum argument, std::int64_t limit);
 
 }  // namespace pg

@@ -81,13 +81,7 @@ reach as materialized (
 // A row per task, as core::LaneScan has it; read by scan_at().
 inline constexpr SqlText scan_columns = R"sql(
     r.place, r.full, r.last_wake,
-    (select pg_catalog.count(*) from moved m
-     where m.place operator(pg_catalog.=) r.place and m.status operator(pg_catalog.<>) 'scheduled'
-       and m.status operator(pg_catalog.<>) 'dead') as fired,
-    (select pg_catalog.count(*) from moved m
-     where m.place operator(pg_catalog.=) r.place and m.status operator(pg_catalog.=) 'dead') as killed,
-    (select pg_catalog.count(*) from moved m
-     where m.place operator(pg_catalog.=) r.place and m.status operator(pg_catalog.=) 'scheduled') as rearmed,
+    coalesce(v.fired, 0) as fired, coalesce(v.killed, 0) as killed, coalesce(v.rearmed, 0) as rearmed,
     case when r.taken operator(pg_catalog.>) coalesce(h.locked, 0) then (
         select pg_catalog.min(s.wake_at) from taken s
         where s.place operator(pg_catalog.=) r.place
@@ -101,6 +95,13 @@ left join (
            pg_catalog.min(k.key) filter (where not k.due) as waiting_wake,
            pg_catalog.min(k.fire_at) filter (where not k.due) as waiting_fire
     from locked k group by k.place) h on h.place operator(pg_catalog.=) r.place
+left join (
+    select m.place,
+           pg_catalog.count(*) filter (where m.status operator(pg_catalog.<>) 'scheduled'
+                                         and m.status operator(pg_catalog.<>) 'dead') as fired,
+           pg_catalog.count(*) filter (where m.status operator(pg_catalog.=) 'dead') as killed,
+           pg_catalog.count(*) filter (where m.status operator(pg_catalog.=) 'scheduled') as rearmed
+    from moved m group by m.place) v on v.place operator(pg_catalog.=) r.place
 )sql";
 
 // Firing takes all of the scan.

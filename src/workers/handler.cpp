@@ -10,6 +10,7 @@
 #include "pg/clock.hpp"
 #include "pg/compat.hpp"
 #include "pg/transaction.hpp"
+#include "pg/user_function.hpp"
 #include "workers/member.hpp"
 #include "workers/process.hpp"
 #include "workers/workers.hpp"
@@ -87,6 +88,7 @@ private:
                 if (sent_away) pg::commit_locally();
             });
             in_handler = false;
+            pg::release_session_locks();
         }
         engine::end_turn(turn, !claimed);
         return installed;
