@@ -15,6 +15,9 @@ namespace engine {
 
 namespace {
 
+// What a handler may take beyond its limit until it is gone, and then some.
+constexpr std::int64_t overrun = 10 * core::second;
+
 Datum datum_of(const pg_uuid_t& id) { return UUIDPGetDatum(&id); }
 
 }  // namespace
@@ -26,7 +29,9 @@ std::optional<Claimed> Handling::claim(const std::string& lane) {
     if (!settings_) return std::nullopt;
 
     std::optional<Claimed> claimed;
-    const ClaimRequest request{lane, pg::wall_clock(), 1, std::nullopt, {"handler", name_, identity_}};
+    // A handler holds its claim for as long as it may run, so that no second one starts beside it.
+    const std::int64_t lease = std::max(settings_->lease, settings_->time_limit + overrun);
+    const ClaimRequest request{lane, pg::wall_clock(), 1, lease, {"handler", name_, identity_}};
     const ClaimOutcome outcome =
         claim_due(request, [&](const pg::Rows& rows, std::uint64_t row, int column) {
             claimed = Claimed{lane, *DatumGetUUIDP(rows.datum(row, column)),

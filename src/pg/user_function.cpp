@@ -14,19 +14,35 @@ namespace pg {
 
 namespace {
 
+// How long the function may take to end once it has been interrupted.
+constexpr int grace_ms = 2000;
+
+// A function may catch the interruption and go on; it cannot catch the end of the process.
+void on_overrun() {
+    ProcDiePending = true;
+    InterruptPending = true;
+    SetLatch(MyLatch);
+}
+
 // Interrupts the body after `limit` microseconds, by the server's own statement timeout, which nothing arms in a
-// background worker.
+// background worker, and ends the process when that does not help.
 template <typename Body>
 void within(std::int64_t limit, Body&& body) {
-    const int milliseconds = static_cast<int>(std::min<std::int64_t>((limit + 999) / 1000, INT_MAX));
+    static TimeoutId overrun = MAX_TIMEOUTS;
     // However the body ends; a cancel that comes too late must not hit what follows.
     struct Disarm {
         ~Disarm() {
             disable_timeout(STATEMENT_TIMEOUT, false);
+            disable_timeout(overrun, false);
             QueryCancelPending = false;
         }
     };
-    call([=] { enable_timeout_after(STATEMENT_TIMEOUT, milliseconds); });
+    const int milliseconds = static_cast<int>(std::min<std::int64_t>((limit + 999) / 1000, INT_MAX - grace_ms));
+    call([=] {
+        if (overrun == MAX_TIMEOUTS) overrun = RegisterTimeout(USER_TIMEOUT, on_overrun);
+        enable_timeout_after(STATEMENT_TIMEOUT, milliseconds);
+        enable_timeout_after(overrun, milliseconds + grace_ms);
+    });
     const Disarm disarm;
     body();
 }

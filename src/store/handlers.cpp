@@ -9,7 +9,8 @@ namespace store {
 namespace {
 
 constinit pg::Statement select_handler{R"sql(
-select handler, run_as, (extract(epoch from handler_timeout) operator(pg_catalog.*) 1000000)::pg_catalog.int8
+select handler, run_as, (extract(epoch from handler_timeout) operator(pg_catalog.*) 1000000)::pg_catalog.int8,
+       (extract(epoch from lease) operator(pg_catalog.*) 1000000)::pg_catalog.int8
 from timers.process_manager
 where process_manager operator(pg_catalog.=) $1 and delivery operator(pg_catalog.=) 'handler'
   and not paused and handler is not null and run_as is not null)sql",
@@ -24,17 +25,25 @@ select t.xmin from timers.timer t
 where t.timer_id operator(pg_catalog.=) $1 and t.status operator(pg_catalog.<>) 'firing')sql",
                                       UUIDOID};
 
-// $4 first delay, $5 factor, $6 ceiling, in seconds, where the process manager leaves them open; up to a tenth is added
-// at random, so that what failed together is not tried again together.
+// $4 first delay, $5 factor, $6 ceiling, in seconds, where the process manager leaves them open. The delay grows with
+// each attempt that counts; in logarithms, for the power would overflow. Up to a tenth is added at random, so that what
+// failed together is not tried again together.
 constexpr auto fail_text = end_claim + R"sql(
-, retry as materialized (
+, settings as materialized (
     select coalesce(extract(epoch from p.retry_delay)::pg_catalog.float8, $4) as delay,
            coalesce(p.retry_factor, $5) as factor,
            coalesce(extract(epoch from p.retry_ceiling)::pg_catalog.float8, $6) as ceiling,
-           p.max_attempts
-    from (values (1)) one (row)
-    left join timers.process_manager p on p.process_manager operator(pg_catalog.=) (
-        select t.process_manager from timers.timer t where t.timer_id operator(pg_catalog.=) $1)
+           p.max_attempts,
+           greatest(0, (t.attempts operator(pg_catalog.-) t.forgiven) operator(pg_catalog.-) 1) as before
+    from timers.timer t
+    left join timers.process_manager p on p.process_manager operator(pg_catalog.=) t.process_manager
+    where t.timer_id operator(pg_catalog.=) $1
+), retry as materialized (
+    select s.max_attempts, case when s.delay operator(pg_catalog.=) 0 then 0 else least(s.ceiling,
+               pg_catalog.exp(least(700, pg_catalog.ln(s.delay)
+                   operator(pg_catalog.+) (s.before operator(pg_catalog.*) pg_catalog.ln(s.factor)))))
+           end as after
+    from settings s
 )
 update timers.timer t
 set status = case when (t.attempts operator(pg_catalog.-) t.forgiven) operator(pg_catalog.>=) r.max_attempts then 'dead' else 'scheduled' end
@@ -44,9 +53,8 @@ set status = case when (t.attempts operator(pg_catalog.-) t.forgiven) operator(p
         then pg_catalog.format('timer exceeded attempt ceiling of %s', r.max_attempts) else $3 end,
     fire_at = case when (t.attempts operator(pg_catalog.-) t.forgiven) operator(pg_catalog.>=) r.max_attempts then t.fire_at
         else pg_catalog.clock_timestamp() operator(pg_catalog.+) pg_catalog.make_interval(secs =>
-            least(r.ceiling, r.delay operator(pg_catalog.*) pg_catalog.power(r.factor,
-                least(t.attempts operator(pg_catalog.-) 1, 1000)::pg_catalog.float8))
-            operator(pg_catalog.*) (1 operator(pg_catalog.+) (pg_catalog.random() operator(pg_catalog./) 10))) end,
+            r.after operator(pg_catalog.*) (1 operator(pg_catalog.+) (pg_catalog.random() operator(pg_catalog./) 10)))
+        end,
     updated_at = pg_catalog.clock_timestamp()
 from freed, retry r
 where t.timer_id operator(pg_catalog.=) freed.timer_id)sql";
@@ -73,8 +81,10 @@ std::optional<HandlerSettings> handler_settings(std::string_view lane) {
     const pg::Rows rows = select_handler.run({text_value(lane)});
     if (rows.empty()) return std::nullopt;
     const pg::Value limit = rows.value(0, 3);
+    const pg::Value lease = rows.value(0, 4);
     return HandlerSettings{text_of(rows.datum(0, 1)), text_of(rows.datum(0, 2)),
-                           limit.null ? default_handler_timeout() : DatumGetInt64(limit.datum)};
+                           limit.null ? default_handler_timeout() : DatumGetInt64(limit.datum),
+                           lease.null ? default_lease() : DatumGetInt64(lease.datum)};
 }
 
 Datum timer_row(Datum timer_id) {

@@ -15,6 +15,7 @@ struct HandlerSettings {
     std::string function;
     std::string run_as;
     std::int64_t time_limit;    // microseconds
+    std::int64_t lease;         // microseconds
 };
 
 // Nothing when the process manager has no handler, is paused, or is delivered in another way.

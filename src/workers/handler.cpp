@@ -3,6 +3,7 @@
 // process, its transactions and its sleep.
 
 #include <csignal>
+#include <ctime>
 
 #include "engine/calls.hpp"
 #include "engine/handling.hpp"
@@ -21,12 +22,14 @@ namespace {
 
 constexpr std::int64_t idle_time = 10 * core::second;
 
-// SIGTERM while user code runs interrupts only that, so that the attempt can be given back; then the process goes.
+// SIGTERM while user code runs interrupts only that, so that the attempt can be given back; then the process goes. If
+// the code catches the interruption and goes on, a second SIGTERM a little later ends the process.
 volatile sig_atomic_t in_handler = false;
 volatile sig_atomic_t sent_away = false;
+timer_t second_signal;
 
 void on_terminate(SIGNAL_ARGS) {
-    if (!in_handler) {
+    if (!in_handler || sent_away) {
         die(postgres_signal_arg);
         return;
     }
@@ -35,7 +38,17 @@ void on_terminate(SIGNAL_ARGS) {
     InterruptPending = true;
     QueryCancelPending = true;
     SetLatch(MyLatch);
+    constexpr itimerspec in_a_second{{0, 0}, {1, 0}};
+    timer_settime(second_signal, 0, &in_a_second, nullptr);
     errno = saved_errno;
+}
+
+void prepare_second_signal() {
+    sigevent event{};
+    event.sigev_notify = SIGEV_SIGNAL;
+    event.sigev_signo = SIGTERM;
+    if (timer_create(CLOCK_MONOTONIC, &event, &second_signal) != 0)
+        pg::call([] { ereport(ERROR, errcode_for_file_access(), errmsg("could not create a timer: %m")); });
 }
 
 // Whether the server or a command sends the worker away, rather than somebody the handler, or the handler itself. The
@@ -113,6 +126,7 @@ PGDLLEXPORT void durable_timers_handler_main(Datum argument);
 
 void durable_timers_handler_main(Datum argument) {
     pqsignal(SIGINT, StatementCancelHandler);
+    pg::entry([] { workers::prepare_second_signal(); });
     workers::unblock_signals(workers::on_terminate);
     BackgroundWorkerInitializeConnectionByOid(DatumGetObjectId(argument), InvalidOid, 0);
     pg::entry([] {
