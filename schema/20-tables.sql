@@ -116,6 +116,8 @@ create table timers.process_manager (
 );
 
 comment on table timers.process_manager is 'Settings of each process manager; a row appears with its first timer. See timers.configure().';
+comment on column timers.process_manager.process_manager is 'Its name, 1 to 255 bytes.';
+comment on column timers.process_manager.created_at is 'When the row appeared.';
 comment on column timers.process_manager.delivery is 'See timers.delivery.';
 comment on column timers.process_manager.channel is 'NOTIFY channel: the doorbell of outbox delivery (none when null), the address of notify delivery.';
 comment on column timers.process_manager.handler is 'The function of handler delivery, as schema.name; it takes a timers.timer and returns uuid.';

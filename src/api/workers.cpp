@@ -1,5 +1,8 @@
 // The workers as shared memory knows them, for the view timers.workers.
 
+#include <iterator>
+#include <optional>
+
 #include "api/result_set.hpp"
 #include "engine/shared.hpp"
 #include "store/values.hpp"
@@ -28,6 +31,44 @@ const char* explanation_of(const char* state) {
     return nullptr;
 }
 
+// A row of timers.workers; what is null is left out.
+struct Row {
+    const char* worker;
+    const char* state;
+    std::optional<int> pid;
+    std::optional<core::Instant> started_at;
+    std::optional<core::Instant> sleeps_until;
+    std::optional<std::uint64_t> passes;
+    std::optional<std::uint64_t> wakeups;
+    std::optional<std::uint64_t> fired;
+};
+
+void put(const api::ResultSet& result, const Row& row) {
+    const auto count = [](std::optional<std::uint64_t> number) {
+        return number ? pg::Value{Int64GetDatum(static_cast<std::int64_t>(*number))} : pg::null_value;
+    };
+    const auto instant = [](std::optional<core::Instant> at) {
+        return at ? store::instant_value(*at) : pg::null_value;
+    };
+    const char* explanation = explanation_of(row.state);
+    const pg::Value columns[] = {store::text_value(row.worker),
+                                 store::text_value(row.state),
+                                 row.pid ? pg::Value{Int32GetDatum(*row.pid)} : pg::null_value,
+                                 instant(row.started_at),
+                                 instant(row.sleeps_until),
+                                 count(row.passes),
+                                 count(row.wakeups),
+                                 count(row.fired),
+                                 explanation != nullptr ? store::text_value(explanation) : pg::null_value};
+    Datum values[std::size(columns)];
+    bool nulls[std::size(columns)];
+    for (std::size_t i = 0; i < std::size(columns); i++) {
+        values[i] = columns[i].datum;
+        nulls[i] = columns[i].null;
+    }
+    pg::call([&] { tuplestore_putvalues(result.rows, result.shape, values, nulls); });
+}
+
 }  // namespace
 
 TIMERS_SET_FUNCTION(timers_workers) {
@@ -41,24 +82,20 @@ TIMERS_SET_FUNCTION(timers_workers) {
             database = &copy;
         }
     }
-    const char* state = state_of(database);
-    const bool running = database != nullptr && database->dispatcher_pid != 0;
-    const bool sleeping = running && database->deadline < core::never - 1;
-    const char* explanation = explanation_of(state);
-
-    Datum values[9];
-    bool nulls[9] = {};
-    values[0] = store::text_value("dispatcher").datum;
-    values[1] = store::text_value(state).datum;
-    values[2] = Int32GetDatum(copy.dispatcher_pid);
-    nulls[2] = nulls[3] = !running;
-    values[3] = TimestampTzGetDatum(copy.started_at);
-    values[4] = store::instant_datum(copy.deadline);
-    nulls[4] = !sleeping;
-    values[5] = Int64GetDatum(static_cast<std::int64_t>(copy.passes));
-    values[6] = Int64GetDatum(static_cast<std::int64_t>(copy.wakeups));
-    values[7] = Int64GetDatum(static_cast<std::int64_t>(copy.fired));
-    nulls[8] = explanation == nullptr;
-    values[8] = explanation == nullptr ? 0 : store::text_value(explanation).datum;
-    pg::call([&] { tuplestore_putvalues(result.rows, result.shape, values, nulls); });
+    Row dispatcher{"dispatcher", state_of(database)};
+    if (database != nullptr) {
+        dispatcher.passes = database->passes;
+        dispatcher.wakeups = database->wakeups;
+        dispatcher.fired = database->fired;
+    }
+    if (database != nullptr && database->dispatcher_pid != 0) {
+        dispatcher.pid = database->dispatcher_pid;
+        dispatcher.started_at = database->started_at;
+        if (database->deadline < core::never - 1) dispatcher.sleeps_until = database->deadline;
+    }
+    put(result, dispatcher);
+    if (database == nullptr) return;
+    for (const engine::HandlerPlace& handler : database->handlers)
+        if (handler.pid != 0) put(result, {"handler", handler.lane != nullptr ? "running" : "idle", handler.pid});
+    if (database->handlers_out_of_slots) put(result, {"handler", "no worker slot"});
 }

@@ -24,12 +24,12 @@ Lane& LaneBook::lane(std::string_view name) {
 }
 
 void LaneBook::set(Lane& lane, LaneSettings settings) {
-    const bool was_served = lane.served();
+    // Whoever served the lane until now may have left something behind; how a handler is called is not in the book.
+    const bool anew = !(settings == lane.settings) || settings.delivery == Delivery::handler;
     lane.settings = std::move(settings);
     lane.known = true;
     if (!lane.served()) note_locked(lane, false);
-    // What happened while nobody served the lane was not followed.
-    schedule(lane, lane.served() && !was_served ? distant_past : lane.next);
+    schedule(lane, anew ? distant_past : lane.next);
 }
 
 void LaneBook::reset(Lane& lane) {

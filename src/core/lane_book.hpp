@@ -24,6 +24,8 @@ struct LaneSettings {
     std::int64_t lease = 5 * minute;
     int max_concurrent = 0;    // handlers only; 0: any number
     bool paused = false;
+
+    bool operator==(const LaneSettings&) const = default;
 };
 
 // What one scan of a lane found between its start and its bound.

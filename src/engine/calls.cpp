@@ -6,17 +6,17 @@ namespace engine {
 
 int max_handler_workers = 4;
 
+int handlers_at_work(const SharedDatabase& database) {
+    return static_cast<int>(std::count_if(std::begin(database.handlers), std::end(database.handlers),
+                                          [](const HandlerPlace& place) { return place.pid != 0; }));
+}
+
 namespace {
 
 HandlerPlace* own_place(SharedDatabase& database) {
     for (HandlerPlace& place : database.handlers)
         if (place.pid == MyProcPid) return &place;
     return nullptr;
-}
-
-int count_of(const SharedDatabase& database) {
-    return static_cast<int>(std::count_if(std::begin(database.handlers), std::end(database.handlers),
-                                          [](const HandlerPlace& place) { return place.pid != 0; }));
 }
 
 void append(SharedDatabase& database, SharedLane& lane) {
@@ -47,7 +47,7 @@ void rouse(SharedDatabase& database) {
         SetLatch(place.latch);
         return;
     }
-    if (count_of(database) < max_handler_workers) wake_launcher();
+    if (handlers_at_work(database) < max_handler_workers) wake_launcher();
 }
 
 }  // namespace
@@ -70,7 +70,7 @@ bool call_lane(std::string_view name, int max_concurrent) {
 bool join_handlers() {
     const SharedLock lock;
     SharedDatabase* database = find_database(MyDatabaseId);
-    if (database == nullptr || database->leaving > 0 || count_of(*database) >= max_handler_workers) return false;
+    if (database == nullptr || database->leaving > 0 || handlers_at_work(*database) >= max_handler_workers) return false;
     for (HandlerPlace& place : database->handlers) {
         if (place.pid != 0) continue;
         place = {MyProcPid, MyLatch, nullptr, false};
@@ -138,7 +138,7 @@ void end_turn(const Turn& turn, bool drained) {
 }
 
 bool handler_wanted(const SharedDatabase& database) {
-    if (database.leaving > 0 || count_of(database) >= max_handler_workers) return false;
+    if (database.leaving > 0 || handlers_at_work(database) >= max_handler_workers) return false;
     const bool idle = std::any_of(std::begin(database.handlers), std::end(database.handlers),
                                   [](const HandlerPlace& place) { return place.pid != 0 && place.idle; });
     return !idle && next_open_lane(const_cast<SharedDatabase&>(database)) != nullptr;

@@ -35,6 +35,9 @@ void ask_for_help();
 // Ends the turn; `drained`: nothing was due when its scan began.
 void end_turn(const Turn& turn, bool drained);
 
+// How many handler workers the database has.
+int handlers_at_work(const SharedDatabase& database);
+
 // Whether another worker could be of use and may be started; asked by the launcher.
 bool handler_wanted(const SharedDatabase& database);
 

@@ -176,6 +176,7 @@ std::int64_t count_due(core::Instant as_of) {
     const SessionPass pass(as_of);
     std::vector<SessionLane> lanes = pass.lanes(std::nullopt);
     std::vector<SessionLane*> all;
+    all.reserve(lanes.size());
     for (SessionLane& lane : lanes) all.push_back(&lane);
     return all.empty() ? 0 : store::count_due(tasks_for(all, 0), pass.clock());
 }

@@ -62,7 +62,8 @@ struct SharedDatabase {
     Oid oid;                      // InvalidOid: a free place
     Presence presence;
     int leaving;                  // commands under way that need the database free of workers
-    bool out_of_slots;            // the last attempt to start its dispatcher found no free worker slot
+    bool out_of_slots;            // no worker slot was free for its dispatcher, more than once
+    bool handlers_out_of_slots;   // likewise for a handler worker that it wants
 
     bool unarmed;                 // its timers wait for timers.arm()
     int dispatcher_pid;           // 0: none runs

@@ -6,12 +6,9 @@ namespace store {
 
 namespace {
 
-constinit pg::Statement upsert_settings{R"sql(
-insert into timers.process_manager as p
-    (process_manager, delivery, channel, handler, run_as, max_attempts, lease, retry_delay, retry_factor, retry_ceiling,
-     max_concurrent, handler_timeout)
-values ($1, coalesce($2::timers.delivery, 'outbox'), $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)
-on conflict (process_manager) do update
+// Two statements rather than an upsert: that would check the constraints on the row as if it were new.
+constinit pg::Statement update_settings{R"sql(
+update timers.process_manager p
 set delivery = coalesce($2::timers.delivery, p.delivery),
     channel = coalesce($3, p.channel),
     handler = coalesce($4, p.handler),
@@ -22,7 +19,17 @@ set delivery = coalesce($2::timers.delivery, p.delivery),
     retry_factor = coalesce($9, p.retry_factor),
     retry_ceiling = coalesce($10, p.retry_ceiling),
     max_concurrent = coalesce($11, p.max_concurrent),
-    handler_timeout = coalesce($12, p.handler_timeout))sql",
+    handler_timeout = coalesce($12, p.handler_timeout)
+where p.process_manager operator(pg_catalog.=) $1)sql",
+                                        TEXTOID,     TEXTOID,     TEXTOID,   TEXTOID,     TEXTOID, INT4OID,
+                                        INTERVALOID, INTERVALOID, FLOAT8OID, INTERVALOID, INT4OID, INTERVALOID};
+
+constinit pg::Statement insert_settings{R"sql(
+insert into timers.process_manager
+    (process_manager, delivery, channel, handler, run_as, max_attempts, lease, retry_delay, retry_factor, retry_ceiling,
+     max_concurrent, handler_timeout)
+values ($1, coalesce($2::timers.delivery, 'outbox'), $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)
+on conflict (process_manager) do nothing)sql",
                                         TEXTOID,     TEXTOID,     TEXTOID,   TEXTOID,     TEXTOID, INT4OID,
                                         INTERVALOID, INTERVALOID, FLOAT8OID, INTERVALOID, INT4OID, INTERVALOID};
 
@@ -46,10 +53,14 @@ select 1 from timers.process_manager where process_manager operator(pg_catalog.=
 void configure(Datum process_manager, const Settings& settings) {
     const pg::OwnerRights rights(timer_table());
     const pg::Session session;
-    upsert_settings.run(
-        {{process_manager}, settings.delivery, settings.channel, settings.handler, settings.run_as,
-         settings.max_attempts, settings.lease, settings.retry_delay, settings.retry_factor, settings.retry_ceiling,
-         settings.max_concurrent, settings.handler_timeout});
+    const auto run = [&](pg::Statement& statement) {
+        return statement.run({{process_manager}, settings.delivery, settings.channel, settings.handler,
+                              settings.run_as, settings.max_attempts, settings.lease, settings.retry_delay,
+                              settings.retry_factor, settings.retry_ceiling, settings.max_concurrent,
+                              settings.handler_timeout}).count() > 0;
+    };
+    // Somebody may add or delete the row in between.
+    while (!run(update_settings) && !run(insert_settings)) continue;
 }
 
 bool set_paused(Datum process_manager, bool paused) {

@@ -3,16 +3,18 @@
 // if the user may run the command at all, and they come back when the command's transaction has ended. The other
 // hooks only note what workers must hear of when the transaction ends.
 
-#include <algorithm>
 #include <csignal>
 #include <cstring>
 #include <vector>
 
+#include "engine/calls.hpp"
 #include "engine/shared.hpp"
 #include "engine/transaction_end.hpp"
 #include "pg/clock.hpp"
 #include "pg/compat.hpp"
+#include "pg/extension.hpp"
 #include "pg/guard.hpp"
+#include "workers/member.hpp"
 #include "workers/workers.hpp"
 
 extern "C" {
@@ -51,10 +53,7 @@ bool ask_to_leave(Oid database) {
 bool has_left(Oid database) {
     const engine::SharedLock lock;
     const engine::SharedDatabase* place = engine::find_database(database);
-    return place == nullptr ||
-           (place->dispatcher_pid == 0 &&
-            std::none_of(std::begin(place->handlers), std::end(place->handlers),
-                         [](const engine::HandlerPlace& handler) { return handler.pid != 0; }));
+    return place == nullptr || (place->dispatcher_pid == 0 && engine::handlers_at_work(*place) == 0);
 }
 
 // Sends the database's workers away until this transaction ends.
@@ -110,6 +109,24 @@ bool is_template(Oid database) {
     return is;
 }
 
+// Whether the command takes or changes this extension, and the user may: a handler that runs holds the extension's lock
+// until it ends.
+bool concerns_extension(const Node* statement) {
+    bool named = false;
+    if (IsA(statement, AlterExtensionStmt)) {
+        named = std::strcmp(reinterpret_cast<const AlterExtensionStmt*>(statement)->extname, extension_name) == 0;
+    } else if (IsA(statement, DropStmt)) {
+        const auto* drop = reinterpret_cast<const DropStmt*>(statement);
+        ListCell* cell;
+        if (drop->removeType == OBJECT_EXTENSION)
+            foreach (cell, drop->objects)
+                named |= std::strcmp(strVal(lfirst(cell)), extension_name) == 0;
+    }
+    Oid extension = InvalidOid;
+    Oid owner = InvalidOid;
+    return named && pg::find_extension(extension_name, &extension, &owner) && has_privs_of_role(GetUserId(), owner);
+}
+
 // The database that the command needs free of sessions, if the user may run it; InvalidOid otherwise.
 Oid database_to_free(const Node* statement) {
     const char* name = nullptr;
@@ -140,6 +157,10 @@ void before_command(const Node* statement) {
         const auto kind = reinterpret_cast<const TransactionStmt*>(statement)->kind;
         if (kind == TRANS_STMT_COMMIT_PREPARED || kind == TRANS_STMT_ROLLBACK_PREPARED)
             engine::note_prepared_finished();
+        return;
+    }
+    if (IsA(statement, DropStmt) || IsA(statement, AlterExtensionStmt)) {
+        if (pg::call([=] { return concerns_extension(statement); })) keep_free(MyDatabaseId);
         return;
     }
     if (!IsA(statement, DropdbStmt) && !IsA(statement, RenameStmt) && !IsA(statement, AlterDatabaseStmt) &&

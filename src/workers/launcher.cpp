@@ -112,9 +112,7 @@ private:
     }
 
     static bool is_deserted(const engine::SharedDatabase& place) {
-        return place.dispatcher_pid == 0 && place.leaving == 0 &&
-               std::all_of(std::begin(place.handlers), std::end(place.handlers),
-                           [](const engine::HandlerPlace& handler) { return handler.pid == 0; });
+        return place.dispatcher_pid == 0 && place.leaving == 0 && engine::handlers_at_work(place) == 0;
     }
 
     static bool has_place(Oid database) {
@@ -126,23 +124,41 @@ private:
     core::Instant attend(Oid database, const Charge& charge, Post& post) {
         const core::Instant now = pg::wall_clock();
         if (post.handle != nullptr && !is_free(database, post, now)) return core::never;
-        if (!is_wanted(database, post)) return core::never;
+        if (!is_wanted(database, post)) {
+            refused(database, charge, post, false);
+            return core::never;
+        }
         if (now < post.not_before) return post.not_before;
 
         post.joined_before = handlers_joined(database);
         const bool started = post.start(database, &post.handle);
-        post.refusals = started ? 0 : post.refusals + 1;
-        set_out_of_slots(database, post.refusals > 1);
+        refused(database, charge, post, !started);
         if (started) {
             post.started_at = now;
             return core::never;
         }
         post.handle = nullptr;
-        // At the server's start every database is looked at; slots that are short only then are no news.
-        if (post.refusals == 2)
-            pg::warn("no background worker slot is free: timers of database \"" + charge.name + "\" do not fire", nullptr,
-                     "Raise max_worker_processes and restart the server.");
         return core::later_by(now, between_slot_attempts);
+    }
+
+    // Counts attempts in a row that found no worker slot, and says so. At the server's start every database is looked at;
+    // slots that are short only then are no news. Nor is it if a handler worker more would have been welcome.
+    static void refused(Oid database, const Charge& charge, Post& post, bool refused) {
+        const bool handlers = post.start == start_handler;
+        post.refusals = refused && !(handlers && has_handlers(database)) ? post.refusals + 1 : 0;
+        if (post.refusals == 2)
+            pg::warn(std::string("no background worker slot is free: ") + (handlers ? "handlers" : "timers") +
+                         " of database \"" + charge.name + "\" do not " + (handlers ? "run" : "fire"),
+                     nullptr, "Raise max_worker_processes and restart the server.");
+        const engine::SharedLock lock;
+        engine::SharedDatabase* place = engine::find_database(database);
+        if (place != nullptr) (handlers ? place->handlers_out_of_slots : place->out_of_slots) = post.refusals > 1;
+    }
+
+    static bool has_handlers(Oid database) {
+        const engine::SharedLock lock;
+        const engine::SharedDatabase* place = engine::find_database(database);
+        return place != nullptr && engine::handlers_at_work(*place) > 0;
     }
 
     // Whether another worker may be started: the last one has ended, as the postmaster knows, or is a handler worker
@@ -173,11 +189,6 @@ private:
         const engine::SharedLock lock;
         const engine::SharedDatabase* place = engine::find_database(database);
         return place != nullptr && post.wanted(*place);
-    }
-
-    static void set_out_of_slots(Oid database, bool out) {
-        const engine::SharedLock lock;
-        if (engine::SharedDatabase* place = engine::find_database(database)) place->out_of_slots = out;
     }
 
     std::map<Oid, Charge> charges_;

@@ -4,10 +4,6 @@
 
 namespace workers {
 
-namespace {
-constexpr const char* extension_name = "durable_timers";
-}
-
 bool Member::must_leave() {
     const engine::SharedLock lock;
     const engine::SharedDatabase* database = engine::find_database(MyDatabaseId);

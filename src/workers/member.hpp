@@ -7,6 +7,8 @@
 
 namespace workers {
 
+inline constexpr const char* extension_name = "durable_timers";
+
 class Member {
 public:
     // Runs `body` in a transaction in which the extension cannot be dropped, as the extension's owner; false, having run
