@@ -4,6 +4,7 @@
 
 #include "api/enums.hpp"
 #include "api/function.hpp"
+#include "engine/lane_registry.hpp"
 #include "pg/compat.hpp"
 #include "pg/user_function.hpp"
 #include "store/arming.hpp"
@@ -41,6 +42,12 @@ pg::Value checked_role(Oid role) {
 void check_not_negative(const api::Arguments& arguments, int position, const char* name) {
     if (arguments.is_null(position)) return;
     if (arguments.span(position, name) < 0) refuse(name, "must not be negative");
+}
+
+pg::Value set_paused(const api::Arguments& arguments, bool paused) {
+    const Datum process_manager = arguments.process_manager(0);
+    engine::lock_lane(api::view_of(process_manager));
+    return {BoolGetDatum(store::set_paused(process_manager, paused))};
 }
 
 }  // namespace
@@ -81,6 +88,7 @@ TIMERS_FUNCTION(timers_configure) {
     // Who names a handler stands for it, unless another role is named: then that one does.
     if (!settings.handler.null && settings.run_as.null) settings.run_as = checked_role(GetUserId());
     if (!settings.delivery.null) settings.delivery = store::text_value(delivery);
+    engine::lock_lane(api::view_of(process_manager));
     store::configure(process_manager, settings);
     return {0};
 }
@@ -90,6 +98,6 @@ TIMERS_FUNCTION(timers_identity) {
     return store::text_value(store::own_identity());
 }
 
-TIMERS_FUNCTION(timers_pause) { return {BoolGetDatum(store::set_paused(arguments.process_manager(0), true))}; }
+TIMERS_FUNCTION(timers_pause) { return set_paused(arguments, true); }
 
-TIMERS_FUNCTION(timers_unpause) { return {BoolGetDatum(store::set_paused(arguments.process_manager(0), false))}; }
+TIMERS_FUNCTION(timers_unpause) { return set_paused(arguments, false); }

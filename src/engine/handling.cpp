@@ -46,6 +46,10 @@ void Handling::run_handler(const Claimed& claimed, const store::HandlerSettings&
     const Oid function = pg::find_function(settings.function, store::timer_type());
     if (!OidIsValid(function))
         pg::raise(ERRCODE_UNDEFINED_FUNCTION, "handler \"" + settings.function + "\" does not exist");
+    // It may have been replaced since it was configured.
+    if (!pg::returns(function, UUIDOID))
+        pg::raise(ERRCODE_INVALID_FUNCTION_DEFINITION,
+                  "handler \"" + settings.function + "\" is not a function that returns one uuid");
     const Oid role = pg::find_role(settings.run_as);
     if (!OidIsValid(role)) pg::raise(ERRCODE_UNDEFINED_OBJECT, "role \"" + settings.run_as + "\" does not exist");
 

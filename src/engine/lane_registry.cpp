@@ -36,7 +36,13 @@ struct Adding {
 // A session that meets more names than this asks again now and then.
 constexpr std::size_t most_remembered = 10000;
 
+uint32 hash_of(std::string_view lane) {
+    return hash_bytes(reinterpret_cast<const unsigned char*>(lane.data()), static_cast<int>(lane.size()));
+}
+
 }  // namespace
+
+void lock_lane(std::string_view lane) { pg::lock_name(hash_of(lane)); }
 
 void ensure_lane(std::string_view lane) {
     Registry& known = registry();
@@ -53,9 +59,8 @@ void ensure_lane(std::string_view lane) {
         known.committed.insert(std::move(name));
         return;
     }
-    const auto hash = hash_bytes(reinterpret_cast<const unsigned char*>(lane.data()), static_cast<int>(lane.size()));
     // The row may have come while we had no lock, hence the second look.
-    if (row == store::LaneRow::none && pg::try_lock_name(hash) && store::lane_row(lane) == store::LaneRow::none) {
+    if (row == store::LaneRow::none && pg::try_lock_name(hash_of(lane)) && store::lane_row(lane) == store::LaneRow::none) {
         const Adding defaults;
         store::insert_lane(lane);
     }

@@ -9,6 +9,10 @@ namespace engine {
 // adding it at this moment, the dispatcher makes sure in the end.
 void ensure_lane(std::string_view lane);
 
+// For whoever is about to write the lane's row, and can wait: nobody else adds it until the transaction ends, and nobody
+// waits for this one either.
+void lock_lane(std::string_view lane);
+
 // Whether the row being written right now is such a row, with nothing but defaults: no setting changed by it.
 bool adding_defaults() noexcept;
 

@@ -9,6 +9,12 @@ namespace pg {
 namespace {
 // Distinguishes our name locks from advisory locks, which use 1 and 2 here.
 constexpr uint16 name_lock_class = 0x6474;
+
+LOCKTAG tag_of(uint32 hash) {
+    LOCKTAG tag;
+    SET_LOCKTAG_ADVISORY(tag, MyDatabaseId, hash, 0, name_lock_class);
+    return tag;
+}
 }  // namespace
 
 std::vector<LockHolder> table_writers(Oid table) {
@@ -39,9 +45,13 @@ bool prepared_writers(Oid table) {
 }
 
 bool try_lock_name(uint32 hash) {
-    LOCKTAG tag;
-    SET_LOCKTAG_ADVISORY(tag, MyDatabaseId, hash, 0, name_lock_class);
+    const LOCKTAG tag = tag_of(hash);
     return call([&] { return LockAcquire(&tag, ExclusiveLock, false, true) != LOCKACQUIRE_NOT_AVAIL; });
+}
+
+void lock_name(uint32 hash) {
+    const LOCKTAG tag = tag_of(hash);
+    call([&] { LockAcquire(&tag, ExclusiveLock, false, false); });
 }
 
 }  // namespace pg

@@ -22,5 +22,7 @@ bool prepared_writers(Oid table);
 
 // Takes an exclusive lock on a name of ours until the end of the transaction, unless somebody else has it.
 bool try_lock_name(uint32 hash);
+// The same, waiting for whoever has it.
+void lock_name(uint32 hash);
 
 }  // namespace pg

@@ -65,7 +65,10 @@ std::string function_name(Oid function) {
 }
 
 bool returns(Oid function, Oid type) {
-    return call([=] { return get_func_rettype(function) == type && !get_func_retset(function); });
+    return call([=] {
+        return get_func_prokind(function) == PROKIND_FUNCTION && get_func_rettype(function) == type &&
+               !get_func_retset(function);
+    });
 }
 
 Oid find_role(const std::string& name) {

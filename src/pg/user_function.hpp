@@ -17,7 +17,7 @@ Oid find_function(const std::string& name, Oid argument);
 // "schema"."name" of a function, as find_function() takes it.
 std::string function_name(Oid function);
 
-// Whether the function returns one value of `type`.
+// Whether it is a plain function that returns one value of `type`.
 bool returns(Oid function, Oid type);
 
 // The role of that name; InvalidOid when there is none.
@@ -28,6 +28,7 @@ void release_session_locks();
 
 // Calls `function` with `argument` as `role`: security-restricted, with search_path = pg_catalog, pg_temp, and
 // interrupted after `limit` microseconds; what it SETs ends with it. Raises what it raises; 42501 when the role may not call it.
+// The caller knows by returns() what it gets.
 Value call_as(Oid role, Oid function, Datum argument, std::int64_t limit);
 
 }  // namespace pg

@@ -51,8 +51,8 @@ constinit pg::Statement delete_claims{R"sql(
 delete from timers.claim where timer_id operator(pg_catalog.=) any ($1))sql",
                                       UUIDARRAYOID};
 
-// The lease is looked at again when the claim is deleted: a renewal may have come in between. A claim on a timer that
-// is not firing is what an UPDATE by hand leaves behind; it must not stand in the way.
+// Waits for nobody: what a renewal or a completion under way holds is passed over. A claim on a timer that is not firing
+// is what an UPDATE by hand leaves behind; it must not stand in the way.
 constinit pg::Statement requeue_claims{R"sql(
 with lapsed as materialized (
     select c.timer_id, c.token from timers.claim c
@@ -60,6 +60,7 @@ with lapsed as materialized (
       and c.lease_until operator(pg_catalog.<=) case when $2 is null then $1 else 'infinity' end
       and ($2 is null or c.claimed_at operator(pg_catalog.<=) ($1 operator(pg_catalog.-) $2))
     order by c.lease_until limit $3
+    for update of c skip locked
 ), held as materialized (
     select t.timer_id, l.token
     from lapsed l join timers.timer t on t.timer_id operator(pg_catalog.=) l.timer_id
@@ -69,8 +70,6 @@ with lapsed as materialized (
 ), freed as (
     delete from timers.claim c using held h
     where c.timer_id operator(pg_catalog.=) h.timer_id and c.token operator(pg_catalog.=) h.token
-      and c.lease_until operator(pg_catalog.<=) case when $2 is null then $1 else 'infinity' end
-      and ($2 is null or c.claimed_at operator(pg_catalog.<=) ($1 operator(pg_catalog.-) $2))
     returning c.timer_id
 ), stray as (
     delete from timers.claim c using lapsed l
