@@ -99,6 +99,7 @@ create table timers.process_manager (
     retry_ceiling   interval,
     max_concurrent  integer,
     handler_timeout interval,
+    retention       interval,
     paused          boolean not null default false,
     created_at      timestamptz not null default pg_catalog.clock_timestamp(),
     constraint process_manager_pkey primary key (process_manager),
@@ -112,7 +113,8 @@ create table timers.process_manager (
     constraint process_manager_retry_factor check (retry_factor between 1 and 1000),
     constraint process_manager_retry_ceiling check (retry_ceiling >= interval '0'),
     constraint process_manager_max_concurrent check (max_concurrent >= 1),
-    constraint process_manager_handler_timeout check (handler_timeout > interval '0')
+    constraint process_manager_handler_timeout check (handler_timeout > interval '0'),
+    constraint process_manager_retention check (retention >= interval '0')
 );
 
 comment on table timers.process_manager is 'Settings of each process manager; a row appears with its first timer. See timers.configure().';
@@ -129,6 +131,7 @@ comment on column timers.process_manager.retry_factor is 'By how much that grows
 comment on column timers.process_manager.retry_ceiling is 'The longest time until a retry; null: durable_timers.retry_ceiling.';
 comment on column timers.process_manager.max_concurrent is 'How many timers are handled at a time; null: no limit.';
 comment on column timers.process_manager.handler_timeout is 'How long the handler may run; null: durable_timers.handler_timeout.';
+comment on column timers.process_manager.retention is 'How long fired and cancelled timers are kept; null: durable_timers.retention.';
 comment on column timers.process_manager.paused is 'While true, nothing of this process manager fires.';
 
 create table timers.safe_mark (

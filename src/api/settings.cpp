@@ -57,8 +57,7 @@ TIMERS_FUNCTION(timers_configure) {
     store::Settings settings{arguments.optional(1), arguments.optional(2),  arguments.optional(3),
                              arguments.optional(4), arguments.optional(5),  arguments.optional(6),
                              arguments.optional(7), arguments.optional(8),  arguments.optional(9),
-                             arguments.optional(10), arguments.optional(11)};
-    if (!arguments.is_null(12)) pg::raise(ERRCODE_FEATURE_NOT_SUPPORTED, "argument \"retention\" is not supported yet");
+                             arguments.optional(10), arguments.optional(11), arguments.optional(12)};
 
     if (!settings.channel.null) {
         const std::string_view channel = api::view_of(arguments.name(2, "channel"));
@@ -78,6 +77,7 @@ TIMERS_FUNCTION(timers_configure) {
     check_not_negative(arguments, 9, "retry_ceiling");
     if (!settings.max_concurrent.null) arguments.positive_count(10, "max_concurrent");
     if (!settings.handler_timeout.null) arguments.positive_span(11, "handler_timeout");
+    check_not_negative(arguments, 12, "retention");
 
     const std::string delivery = settings.delivery.null ? "" : api::label_of(settings.delivery.datum);
     if (delivery == "notify" && settings.channel.null && !store::has_channel(process_manager))

@@ -26,6 +26,7 @@ Lane& LaneBook::lane(std::string_view name) {
 void LaneBook::set(Lane& lane, LaneSettings settings) {
     // Whoever served the lane until now may have left something behind; how a handler is called is not in the book.
     const bool anew = !(settings == lane.settings) || settings.delivery == Delivery::handler;
+    if (settings.retention != lane.settings.retention) lane.retention.start_again();
     lane.settings = std::move(settings);
     lane.known = true;
     if (!lane.served()) note_locked(lane, false);

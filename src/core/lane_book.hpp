@@ -12,6 +12,7 @@
 
 #include "core/backoff.hpp"
 #include "core/instant.hpp"
+#include "core/retention_plan.hpp"
 
 namespace core {
 
@@ -22,6 +23,7 @@ struct LaneSettings {
     std::optional<std::string> channel;
     std::optional<int> max_attempts;
     std::int64_t lease = 5 * minute;
+    std::optional<std::int64_t> retention;    // for ever without
     int max_concurrent = 0;    // handlers only; 0: any number
     bool paused = false;
 
@@ -56,6 +58,7 @@ struct Lane {
     std::int64_t widening = 1;       // factor on its share while rows that cannot be taken fill all of it
     std::int64_t limit = no_limit;   // on its share while a row that raises errors is looked for
     static constexpr std::int64_t no_limit = INT64_MAX;
+    RetentionPlan retention;
     Backoff locked{10 * millisecond, second};
     Backoff failed{second, minute};
 

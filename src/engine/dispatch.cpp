@@ -13,6 +13,7 @@
 #include "store/arming.hpp"
 #include "store/claims.hpp"
 #include "store/lanes.hpp"
+#include "store/recovery.hpp"
 #include "store/settings.hpp"
 #include "store/values.hpp"
 
@@ -22,6 +23,8 @@ namespace {
 
 constexpr std::size_t lanes_per_pass = 100;
 constexpr std::int64_t leases_per_pass = 1000;
+constexpr std::int64_t swept_at_a_time = 500;
+constexpr std::int64_t between_sweeps = core::minute;
 // A clock that runs this much behind the monotonic one has been set back.
 constexpr std::int64_t jump = core::second;
 
@@ -104,6 +107,7 @@ void Dispatch::open() {
     last_monotonic_ = monotonic;
 
     served_.clear();
+    swept_lane_ = nullptr;
     count_ = {};
     TakenNotes taken = begin_pass();
     for (const NotedLane& note : taken.lanes) {
@@ -136,7 +140,7 @@ bool Dispatch::has_work() const {
     const core::Instant now = last_wall_;
     if (!armed_) return settings_stale_;
     return settings_stale_ || lanes_stale_ || book_.deadline() <= now || next_lease_ <= now ||
-           safe_marks_.due() <= now;
+           safe_marks_.due() <= now || next_sweep_ <= now;
 }
 
 core::Instant Dispatch::start_of(const core::Lane& lane) const {
@@ -179,6 +183,7 @@ void Dispatch::work() {
     for (core::Lane* lane : due)
         if (lane->settings.delivery == core::Delivery::handler) call_handlers(*lane);
     ring_doorbells();
+    if (due.empty()) sweep(now);
 
     // Where nothing more is due, see when something will be.
     std::vector<std::string_view> drained;
@@ -275,8 +280,32 @@ void Dispatch::requeue(core::Instant now) {
     }
 }
 
+// Retention has the time in which nothing is due.
+void Dispatch::sweep(core::Instant now) {
+    swept_lane_ = lane_to_sweep(now);
+    if (swept_lane_ == nullptr) return;
+    const core::Lane& lane = *swept_lane_;
+    sweep_ = store::sweep(lane.name, lane.retention.from(), start_of(lane),
+                          core::later_by(now, -*lane.settings.retention), swept_at_a_time);
+}
+
+core::Lane* Dispatch::lane_to_sweep(core::Instant now) {
+    core::Lane* first = nullptr;
+    next_sweep_ = core::never;
+    for (auto& [name, lane] : book_.lanes()) {
+        if (!lane.settings.retention) continue;
+        if (lane.retention.due() <= now && first == nullptr) first = &lane;
+        next_sweep_ = std::min(next_sweep_, lane.retention.due());
+    }
+    return first;
+}
+
 void Dispatch::committed() {
     count_.worked = true;
+    if (swept_lane_ != nullptr) {
+        swept_lane_->retention.swept(sweep_, last_wall_, *swept_lane_->settings.retention, between_sweeps);
+        next_sweep_ = core::distant_past;
+    }
     for (const Serving& serving : served_) {
         core::Lane& lane = *serving.lane;
         if (serving.failed) {
@@ -298,7 +327,7 @@ void Dispatch::committed() {
 }
 
 void Dispatch::close() {
-    deadline_ = std::min({book_.deadline(), next_lease_, safe_marks_.due()});
+    deadline_ = std::min({book_.deadline(), next_lease_, safe_marks_.due(), next_sweep_});
     if (!armed_) deadline_ = core::never;
     if (settings_stale_ || (armed_ && (lanes_stale_ || everywhere_))) deadline_ = core::distant_past;
     if (armed_ && prepared_seen_) deadline_ = std::min(deadline_, prepared_due_);

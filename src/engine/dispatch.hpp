@@ -53,6 +53,8 @@ private:
     static bool has_timers(const Serving& serving);
     void ring_doorbells() const;
     void requeue(core::Instant now);
+    void sweep(core::Instant now);
+    core::Lane* lane_to_sweep(core::Instant now);
     core::Instant start_of(const core::Lane& lane) const;
 
     const std::string identity_;
@@ -68,6 +70,9 @@ private:
     core::Instant last_wall_ = core::distant_past;
     std::int64_t last_monotonic_ = 0;
     core::Backoff prepared_{core::second, core::minute};
+    core::Instant next_sweep_ = core::distant_past;
+    core::Lane* swept_lane_ = nullptr;                 // in the pass under way
+    core::Sweep sweep_;
     bool prepared_seen_ = false;                       // by the last scan
     core::Instant prepared_due_ = core::distant_past;  // while it was: look everywhere again then
     bool everywhere_ = false;                          // the next pass looks at every lane

@@ -19,7 +19,8 @@ insert into timers.process_manager (process_manager) values ($1) on conflict (pr
 // Read by settings_at().
 constexpr SqlText settings_text = R"sql(
 select process_manager, delivery::pg_catalog.text, channel, max_attempts,
-       (extract(epoch from lease) operator(pg_catalog.*) 1000000)::pg_catalog.int8, paused, max_concurrent
+       (extract(epoch from lease) operator(pg_catalog.*) 1000000)::pg_catalog.int8, paused, max_concurrent,
+       (extract(epoch from retention) operator(pg_catalog.*) 1000000)::pg_catalog.int8
 from timers.process_manager)sql";
 
 constinit pg::Statement select_all_settings{settings_text.characters};
@@ -69,6 +70,8 @@ core::LaneSettings settings_at(const pg::Rows& rows, std::uint64_t row) {
     settings.lease = lease.null ? default_lease() : DatumGetInt64(lease.datum);
     settings.paused = DatumGetBool(rows.datum(row, 6));
     if (const pg::Value most = rows.value(row, 7); !most.null) settings.max_concurrent = DatumGetInt32(most.datum);
+    const pg::Value retention = rows.value(row, 8);
+    settings.retention = retention.null ? default_retention() : DatumGetInt64(retention.datum);
     return settings;
 }
 

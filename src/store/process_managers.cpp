@@ -19,19 +19,22 @@ set delivery = coalesce($2::timers.delivery, p.delivery),
     retry_factor = coalesce($9, p.retry_factor),
     retry_ceiling = coalesce($10, p.retry_ceiling),
     max_concurrent = coalesce($11, p.max_concurrent),
-    handler_timeout = coalesce($12, p.handler_timeout)
+    handler_timeout = coalesce($12, p.handler_timeout),
+    retention = coalesce($13, p.retention)
 where p.process_manager operator(pg_catalog.=) $1)sql",
                                         TEXTOID,     TEXTOID,     TEXTOID,   TEXTOID,     TEXTOID, INT4OID,
-                                        INTERVALOID, INTERVALOID, FLOAT8OID, INTERVALOID, INT4OID, INTERVALOID};
+                                        INTERVALOID, INTERVALOID, FLOAT8OID, INTERVALOID, INT4OID, INTERVALOID,
+                                        INTERVALOID};
 
 constinit pg::Statement insert_settings{R"sql(
 insert into timers.process_manager
     (process_manager, delivery, channel, handler, run_as, max_attempts, lease, retry_delay, retry_factor, retry_ceiling,
-     max_concurrent, handler_timeout)
-values ($1, coalesce($2::timers.delivery, 'outbox'), $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)
+     max_concurrent, handler_timeout, retention)
+values ($1, coalesce($2::timers.delivery, 'outbox'), $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)
 on conflict (process_manager) do nothing)sql",
                                         TEXTOID,     TEXTOID,     TEXTOID,   TEXTOID,     TEXTOID, INT4OID,
-                                        INTERVALOID, INTERVALOID, FLOAT8OID, INTERVALOID, INT4OID, INTERVALOID};
+                                        INTERVALOID, INTERVALOID, FLOAT8OID, INTERVALOID, INT4OID, INTERVALOID,
+                                        INTERVALOID};
 
 constinit pg::Statement upsert_paused{R"sql(
 insert into timers.process_manager as p (process_manager, paused) values ($1, $2)
@@ -57,7 +60,7 @@ void configure(Datum process_manager, const Settings& settings) {
         return statement.run({{process_manager}, settings.delivery, settings.channel, settings.handler,
                               settings.run_as, settings.max_attempts, settings.lease, settings.retry_delay,
                               settings.retry_factor, settings.retry_ceiling, settings.max_concurrent,
-                              settings.handler_timeout}).count() > 0;
+                              settings.handler_timeout, settings.retention}).count() > 0;
     };
     // Somebody may add or delete the row in between.
     while (!run(update_settings) && !run(insert_settings)) continue;

@@ -18,6 +18,7 @@ struct Settings {
     pg::Value retry_ceiling;
     pg::Value max_concurrent;
     pg::Value handler_timeout;
+    pg::Value retention;
 };
 
 void configure(Datum process_manager, const Settings& settings);

@@ -36,7 +36,47 @@ where t.updated_at operator(pg_catalog.<) $1
        or ($2 and t.status operator(pg_catalog.=) 'dead')))sql",
                                     TIMESTAMPTZOID, BOOLOID};
 
+// $1 lane, $2 from, $3 mark, $4 before, $5 most.
+constinit pg::Statement sweep_lane{R"sql(
+with seen as materialized (
+    select t.ctid as tid, t.wake_at, t.updated_at,
+           t.status operator(pg_catalog.=) 'fired' or t.status operator(pg_catalog.=) 'cancelled' as ended
+    from timers.timer t
+    where t.process_manager operator(pg_catalog.=) $1
+      and t.wake_at operator(pg_catalog.>=) $2 and t.wake_at operator(pg_catalog.<) $3
+    order by t.wake_at limit $5
+), free as materialized (
+    select t.ctid as tid
+    from seen s join timers.timer t on t.ctid operator(pg_catalog.=) s.tid
+    where s.ended and s.updated_at operator(pg_catalog.<) $4
+    for update of t skip locked
+), gone as (
+    delete from timers.timer t using free where t.ctid operator(pg_catalog.=) free.tid
+), kept as (
+    select s.wake_at, s.updated_at from seen s
+    where s.ended and s.updated_at operator(pg_catalog.>=) $4
+    order by s.wake_at limit 1
+)
+select pg_catalog.count(*) operator(pg_catalog.>=) $5, pg_catalog.max(s.wake_at),
+       (select k.wake_at from kept k), (select k.updated_at from kept k)
+from seen s)sql",
+                                   TEXTOID, TIMESTAMPTZOID, TIMESTAMPTZOID, TIMESTAMPTZOID, INT8OID};
+
 }  // namespace
+
+core::Sweep sweep(std::string_view lane, core::Instant from, core::Instant mark, core::Instant before,
+                  std::int64_t most) {
+    const pg::OwnerRights rights(timer_table());
+    const pg::Session session;
+    const pg::Rows rows = sweep_lane.run({text_value(lane), instant_value(from), instant_value(mark),
+                                          instant_value(before), {Int64GetDatum(most)}});
+    core::Sweep sweep;
+    sweep.full = DatumGetBool(rows.datum(0, 1));
+    sweep.last_wake = instant_at(rows, 0, 2, core::distant_past);
+    sweep.kept_wake = instant_at(rows, 0, 3, core::never);
+    sweep.kept_ended = instant_at(rows, 0, 4, core::never);
+    return sweep;
+}
 
 Change requeue(Datum timer_id) {
     const pg::OwnerRights rights(timer_table());

@@ -2,6 +2,9 @@
 // state machine, or none.
 #pragma once
 
+#include <string_view>
+
+#include "core/retention_plan.hpp"
 #include "pg/statement.hpp"
 #include "store/schedule.hpp"
 
@@ -13,5 +16,10 @@ Change retry_dead(Datum timer_id, Datum fire_at);
 
 // Deletes timers that ended before `before`, dead ones too if asked, and returns how many.
 std::int64_t purge(Datum before, bool include_dead);
+
+// One step of retention in a lane: of the `most` first rows from `from` up to its mark deletes those that ended before
+// `before`. Waits for nobody.
+core::Sweep sweep(std::string_view lane, core::Instant from, core::Instant mark, core::Instant before,
+                  std::int64_t most);
 
 }  // namespace store

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 
 namespace store {
 
@@ -10,6 +11,8 @@ void define_settings();
 
 // Microseconds.
 std::int64_t default_lease();
+// How long ended timers are kept, microseconds; nothing: for ever.
+std::optional<std::int64_t> default_retention();
 // Timers that one transaction of the dispatcher fires at most.
 int batch_size();
 
