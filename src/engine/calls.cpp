@@ -33,9 +33,17 @@ void unlink(SharedDatabase& database, SharedLane& lane) {
     lane.next_called = nullptr;
 }
 
-SharedLane* next_open_lane(SharedDatabase& database) {
+// A lane that has workers already leaves the last one to the others: handlers that hang hold up their own lane alone.
+bool is_open(const SharedDatabase& database, const SharedLane& lane) {
+    if (lane.max_concurrent > 0 && lane.running >= lane.max_concurrent) return false;
+    const auto busy = std::count_if(std::begin(database.handlers), std::end(database.handlers),
+                                    [](const HandlerPlace& place) { return place.lane != nullptr; });
+    return lane.running == 0 || busy + 1 < max_handler_workers;
+}
+
+SharedLane* next_open_lane(const SharedDatabase& database) {
     for (SharedLane* lane = database.called_lanes; lane != nullptr; lane = lane->next_called)
-        if (lane->max_concurrent == 0 || lane->running < lane->max_concurrent) return lane;
+        if (is_open(database, *lane)) return lane;
     return nullptr;
 }
 
@@ -141,7 +149,7 @@ bool handler_wanted(const SharedDatabase& database) {
     if (database.leaving > 0 || handlers_at_work(database) >= max_handler_workers) return false;
     const bool idle = std::any_of(std::begin(database.handlers), std::end(database.handlers),
                                   [](const HandlerPlace& place) { return place.pid != 0 && place.idle; });
-    return !idle && next_open_lane(const_cast<SharedDatabase&>(database)) != nullptr;
+    return !idle && next_open_lane(database) != nullptr;
 }
 
 }  // namespace engine

@@ -34,7 +34,8 @@ with task as materialized (
 ), )sql";
 
 // Locks what nobody else holds and looks at the newest version. `taken` is the scan, or the part of it to be taken.
-// A row's key is where it stands in the lane's order; up to `reach` every row of the lane has been seen.
+// A row's key is where it stands in the lane's order; up to `reach` every row of the lane has been seen. What is due comes
+// first, so that the limit falls on that, in its order.
 // What is due becomes `moved_status` with `event_id`.
 template <std::size_t status_size, std::size_t id_size>
 constexpr auto lock_and_move(const char (&moved_status)[status_size], const char (&event_id)[id_size]) {
@@ -53,7 +54,7 @@ reach as materialized (
     join reach r on r.place operator(pg_catalog.=) s.place
     join timers.timer t on t.ctid operator(pg_catalog.=) s.tid
     where t.status operator(pg_catalog.=) 'scheduled'
-    order by s.wake_at
+    order by due desc, key
     limit $8
     for no key update of t skip locked
 ), moved as (
