@@ -55,7 +55,8 @@ subtest 'moved by a transaction that rolls back while the timer is due' => sub {
     $session->query_safe('commit');
     $server->sql("select plan('fence 3', '100 ms')", $in{database});
     $server->delivered_ok('fence 3', 'and after a cancellation, too', %in);
-    is($server->delivered($in{database}), 'fence fence 2 fence 3 kept', 'what was cancelled while due is not delivered');
+    is($server->delivered($in{database}), 'fence fence 2 fence 3 kept',
+        'what was cancelled while due is not delivered');
     $session->quit;
 };
 

@@ -32,7 +32,8 @@ subtest 'a message and its acknowledgement' => sub {
     my ($message) = messages($listener, 1);
     my $timer = $server->sql("select id('call')", $in{database});
     is($message->{timer_id}, $timer, 'the message names the timer');
-    is_deeply([ @$message{ 'process_manager', 'correlation_id', 'attempt' } ], [ 'calls', 'call', 1 ], 'and what it is');
+    is_deeply([ @$message{ 'process_manager', 'correlation_id', 'attempt' } ], [ 'calls', 'call', 1 ],
+        'and what it is');
     is_deeply($message->{payload}, { to => [ "Zo\x{eb}", 1 ] }, 'and its payload');
     is($server->sql("select fire_at = '$message->{fire_at}' from timers.timer", $in{database}), 't', 'and its time');
     ok(!exists $message->{fetch}, 'nothing is left to be fetched');

@@ -43,6 +43,7 @@ my %state = (
     'with marks' => "select true",
     'without any mark' => "delete from timers.safe_mark",
     'with old marks' => "update timers.safe_mark set safe_at = '2001-01-01'",
+    'without marks and settings' => "delete from timers.safe_mark; delete from timers.process_manager",
 );
 
 for my $case ([ 'fast', 'without any mark' ], map { [ 'immediate', $_ ] } sort keys %state) {
@@ -51,7 +52,7 @@ for my $case ([ 'fast', 'without any mark' ], map { [ 'immediate', $_ ] } sort k
         $server->sql("truncate timers.timer, timers.outbox, timers.claim; $history");
         $server->wait_until("select count(*) = 20 from timers.outbox");
         $server->wait_until("select count(*) > 0 from timers.safe_mark");
-        sleep_through($mode, "$state{$marks}; select plan('due', '2 s'), plan('due too', '2 s', 'other')");
+        sleep_through($mode, "select plan('due', '2 s'), plan('due too', '2 s', 'other'); $state{$marks}");
         due_delivered_ok();
     };
 }

@@ -68,7 +68,8 @@ subtest 'ALTER DATABASE ... SET TABLESPACE' => sub {
 
 subtest 'CREATE DATABASE ... TEMPLATE' => sub {
     my $database = busy_database('original');
-    quickly_ok("create database copy_$_ template $database strategy $_", "it is copied by $_") for 'wal_log', 'file_copy';
+    quickly_ok("create database copy_$_ template $database strategy $_", "it is copied by $_")
+        for 'wal_log', 'file_copy';
     all_delivered_ok($database);
 };
 

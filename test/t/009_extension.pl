@@ -32,12 +32,14 @@ subtest 'DROP EXTENSION while timers fire' => sub {
         $server->sql("select plan('t' || n, n * interval '1 ms', 'lane ' || n % 7) from generate_series(1, 3000) n",
             $database);
         $server->wait_until("select count(*) > 0 from timers.outbox", database => $database);
-        my ($status, $out, $error) = $server->psql($database, "set statement_timeout = '10 s'; drop extension durable_timers");
+        my ($status, $out, $error) = $server->psql($database,
+            "set statement_timeout = '10 s'; drop extension durable_timers");
         is($error, '', 'it is dropped');
         $server->await_ok(dispatchers_query($database), 'the dispatcher leaves', expected => '0');
         $server->sql('create extension durable_timers', $database);
         delivers_ok($database, 'again', 'with the extension the dispatcher comes back');
-        is($server->sql("select count(*) from timers.outbox", $database), '1', 'nothing is left of what was there before');
+        is($server->sql("select count(*) from timers.outbox", $database), '1',
+            'nothing is left of what was there before');
     }
 };
 
@@ -70,8 +72,8 @@ subtest 'CREATE EXTENSION and a timer in one transaction' => sub {
     $server->sql('create database at_once');
     $server->sql("begin; create extension durable_timers;
         select timers.schedule_in(gen_random_uuid(), 'orders', 'a', '0'); commit", 'at_once');
-    $server->await_ok('select count(*) from timers.outbox', 'the timer is delivered', database => 'at_once', expected => '1',
-        seconds => 10);
+    $server->await_ok('select count(*) from timers.outbox', 'the timer is delivered', database => 'at_once',
+        expected => '1', seconds => 10);
     $server->sql('create database prepared');
     $server->sql("begin; create extension durable_timers;
         select timers.schedule_in(gen_random_uuid(), 'orders', 'a', '0'); prepare transaction 'create'", 'prepared');
@@ -84,7 +86,8 @@ subtest 'CREATE EXTENSION and a timer in one transaction' => sub {
 subtest 'a schema or a type of the same name' => sub {
     $server->sql('create database occupied');
     $server->sql('create schema timers', 'occupied');
-    like($server->sql_error('create extension durable_timers', 'occupied'), qr/^42P06 /, 'the extension takes nobody\'s schema');
+    like($server->sql_error('create extension durable_timers', 'occupied'), qr/^42P06 /,
+        'the extension takes nobody\'s schema');
     $server->sql('create table timers.timer (x int)', 'occupied');
     $server->stop;
     my $log = -s $server->logfile;

@@ -8,7 +8,8 @@ use TimerServer;
 use Test::More;
 
 # Small batches, so that much to do takes a while.
-my $server = TimerServer->start_new('main', init => { allows_streaming => 1 }, conf => 'durable_timers.batch_size = 20');
+my $server = TimerServer->start_new('main', init => { allows_streaming => 1 },
+    conf => 'durable_timers.batch_size = 20');
 
 # Far less than pg_ctl's own minute.
 $ENV{PGCTLTIMEOUT} = 15;
@@ -76,7 +77,8 @@ subtest 'fast shutdown while the dispatcher waits for a lock' => sub {
     my $session = $server->session;
     $session->query_safe('begin; lock table timers.outbox');
     $server->sql("select plan('blocked', '0')");
-    $server->wait_until("select exists (select from pg_locks where not granted and relation = 'timers.outbox'::regclass)");
+    $server->wait_until("select exists (
+        select from pg_locks where not granted and relation = 'timers.outbox'::regclass)");
     stops_ok('fast');
     { local $@; eval { $session->quit } }
     $server->start;

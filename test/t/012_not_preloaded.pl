@@ -63,21 +63,23 @@ subtest 'every function' => sub {
         '2ed6657d-e927-568b-95e1-2665a8aea6a2', 'timer_id');
     is($server->sql("select timers.schedule(id('a'), 'f', 'a', now() + interval '1 hour', '{\"n\": 1}')"), 'inserted',
         'schedule');
-    is($server->sql("select timers.schedule_in(id('a'), 'f', 'a', '2 hours', mode => 'earlier')"), 'kept', 'schedule_in');
+    is($server->sql("select timers.schedule_in(id('a'), 'f', 'a', '2 hours', mode => 'earlier')"), 'kept',
+        'schedule_in');
     is($server->sql("select timers.schedule_once(id('a'), 'f', 'a', now())"), 'f', 'schedule_once');
     is($server->sql("select status, payload from timers.lookup(id('a'))"), 'scheduled|{"n": 1}', 'lookup');
     is($server->sql("select timers.cancel(id('a'))"), 't', 'cancel');
-    is($server->sql("select plan('b', '0', 'f'), timers.cancel_correlation('f', 'b')"), 'inserted|1', 'cancel_correlation');
+    is($server->sql("select plan('b', '0', 'f'), timers.cancel_correlation('f', 'b')"), 'inserted|1',
+        'cancel_correlation');
     $server->sql("select timers.configure('mine', delivery => 'external', lease => '1 hour');
         select plan('claimed', '0', 'mine'), plan('returned', '0', 'mine'), plan('stuck', '0', 'mine')");
     my %token = map { split /\|/ } split /\n/, $server->sql("select correlation_id, claim_token
         from timers.claim_due('mine', 3)");
     is_deeply([ sort keys %token ], [qw(claimed returned stuck)], 'claim_due');
-    is($server->sql("select timers.renew(id('claimed'), '$token{claimed}', '2 hours') > now() + interval '1 hour'"), 't',
-        'renew');
+    is($server->sql("select timers.renew(id('claimed'), '$token{claimed}', '2 hours') > now() + interval '1 hour'"),
+        't', 'renew');
     is($server->sql("select timers.mark_fired(id('claimed'), id('e'), '$token{claimed}')"), 't', 'mark_fired');
-    is($server->sql("select timers.release(id('returned'), '$token{returned}', now() + interval '1 hour', 'busy')"), 't',
-        'release');
+    is($server->sql("select timers.release(id('returned'), '$token{returned}', now() + interval '1 hour', 'busy')"),
+        't', 'release');
     is($server->sql("select timers.requeue_stuck(as_of => now() + interval '90 min')"), '1', 'requeue_stuck');
     is($server->sql("select status('claimed'), status('returned'), status('stuck')"), 'fired|scheduled|scheduled',
         'what became of them');

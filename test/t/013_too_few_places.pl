@@ -28,7 +28,7 @@ subtest 'worker slots' => sub {
     # Several attempts later.
     my $since = $server->sql('select clock_timestamp()');
     $server->wait_for_clock("timestamptz '$since' + interval '3 s'");
-    said_once_ok($server, qr/WARNING:  no background worker slot is free/, 'so does the log');
+    said_once_ok($server, qr/WARNING: .*no background worker slot is free.* "late" /, 'so does the log');
     is($server->sql('select count(*) from timers.outbox', 'late'), '0', 'its timers do not fire');
     $server->sql("select plan('here', '0')");
     $server->delivered_ok('here', 'the other database goes on');
@@ -47,9 +47,10 @@ subtest 'places for databases' => sub {
     $server->sql('create database fourth');
     $server->add_extension('fourth');
     $server->sql("select plan('due', '0')", 'fourth');
-    is($server->sql('select state from timers.workers', 'fourth'), 'no place', 'the database says that it has no place');
+    is($server->sql('select state from timers.workers', 'fourth'), 'no place',
+        'the database says that it has no place');
     like($server->sql('select explanation from timers.workers', 'fourth'), qr/max_databases/, 'and why');
-    said_once_ok($server, qr/WARNING:  there are more databases than durable_timers.max_databases/, 'so does the log');
+    said_once_ok($server, qr/WARNING: .*there are more databases than durable_timers.max_databases/, 'so does the log');
     $server->sql("select plan('here', '0')", 'third');
     $server->delivered_ok('here', 'the other databases go on', database => 'third');
     is($server->sql('select count(*) from timers.outbox', 'fourth'), '0', 'its timers do not fire');
@@ -79,7 +80,8 @@ subtest 'places for lanes' => sub {
     $server->restart;
     $server->await_ok("select count(*) from timers.outbox where correlation_id like 'restart%'",
         'a restarted server serves them', expected => $lanes);
-    is($server->sql('select count(*) - count(distinct timer_id) from timers.outbox'), '0', 'nothing is delivered twice');
+    is($server->sql('select count(*) - count(distinct timer_id) from timers.outbox'), '0',
+        'nothing is delivered twice');
 };
 
 done_testing();

@@ -107,11 +107,11 @@ TEST_F(LaneBookTest, WakingAllLooksAtEveryServedLane) {
 
 // Lanes that are not served.
 
-TEST_F(LaneBookTest, ServesOutboxAndNotifyOnly) {
+TEST_F(LaneBookTest, ServesAllButWhatApplicationsClaim) {
     EXPECT_TRUE(book.lane("new").served());
     for (const auto& [delivery, served] : {std::pair{Delivery::outbox, true},
                                            {Delivery::notify, true},
-                                           {Delivery::handler, false},
+                                           {Delivery::handler, true},
                                            {Delivery::external, false}}) {
         Lane& lane = book.lane("a");
         book.set(lane, settings_of(delivery));
@@ -173,6 +173,48 @@ TEST_F(LaneBookTest, ALaneThatIsResetHasTheDefaultsAndIsNotKnown) {
     EXPECT_EQ(lane.settings.delivery, Delivery::outbox);
     EXPECT_TRUE(lane.served());
     EXPECT_EQ(due_at(0), Names{"a"});
+}
+
+// Lanes that turn out to be nothing.
+
+TEST_F(LaneBookTest, AForgottenLaneIsLookedAtNoMore) {
+    Lane& lane = lane_waiting_until("a", 100);
+    lane_waiting_until("b", 200);
+    LaneScan scan;
+    scan.passed_over = 5;
+    book.scanned(lane, scan, 0, 100);
+    book.forget(lane);
+    EXPECT_FALSE(book.passed_over());
+    EXPECT_EQ(book.deadline(), 200);
+    EXPECT_EQ(book.lanes().size(), 1U);
+    // It may come back, as a new one.
+    EXPECT_FALSE(book.lane("a").known);
+    EXPECT_EQ(due_at(0), Names{"a"});
+}
+
+TEST_F(LaneBookTest, AForgottenLaneThatWasNotServedLeavesNothingBehind) {
+    Lane& lane = book.lane("a");
+    book.set(lane, settings_of(Delivery::outbox, true));
+    book.forget(lane);
+    EXPECT_TRUE(book.lanes().empty());
+    EXPECT_EQ(book.deadline(), never);
+}
+
+TEST(LaneScan, FindsSomethingWhenItSawARow) {
+    EXPECT_FALSE(LaneScan{}.found_something());
+    for (auto LaneScan::*count : {&LaneScan::fired, &LaneScan::killed, &LaneScan::rearmed}) {
+        LaneScan scan;
+        scan.*count = 1;
+        EXPECT_TRUE(scan.found_something());
+    }
+    for (auto LaneScan::*instant : {&LaneScan::passed_over, &LaneScan::waiting_fire}) {
+        LaneScan scan;
+        scan.*instant = 5;
+        EXPECT_TRUE(scan.found_something());
+    }
+    LaneScan full;
+    full.full = true;
+    EXPECT_TRUE(full.found_something());
 }
 
 // Rows that were seen but are not due.

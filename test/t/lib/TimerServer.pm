@@ -88,14 +88,14 @@ sub eventually {
     my ($server, $query, %with) = @_;
     my $expected = $with{expected} // 't';
     my $deadline = time() + ($with{seconds} // $patience);
-    for (;;) {
+    for (my $pause = 0.02;; $pause *= 1.2) {
         my ($status, $out, $error) = $server->psql($with{database} // 'postgres', $query);
         return 1 if $out eq $expected && $error eq '';
         if (time() > $deadline) {
             diag("gave up waiting for: $query\nexpected: $expected\nlast answer: $out\n$error");
             return 0;
         }
-        sleep(0.02);
+        sleep($pause < 0.2 ? $pause : 0.2);
     }
 }
 
