@@ -19,8 +19,13 @@ struct Sweep {
 
 class RetentionPlan {
 public:
+    // `step`: how many rows one step looks at.
+    explicit RetentionPlan(std::int64_t step = 500) : step_(step) {}
+
     Instant due() const { return due_; }
     Instant from() const { return from_; }
+    // How many rows the next step looks at.
+    std::int64_t rows() const { return step_ * widening_; }
 
     // A step was committed. The next one comes at once while there is more, otherwise when something can have expired, and
     // no sooner than after `pause`.
@@ -29,17 +34,23 @@ public:
             from_ = sweep.kept_wake;
             due_ = std::max(later_by(sweep.kept_ended, retention), later_by(now, pause));
         } else {
+            // Rows that stay, all with one wake_at, may fill the whole step: look behind them.
+            widening_ = sweep.full && sweep.last_wake <= from_ ? std::min(widening_ * 2, widest) : 1;
             from_ = std::max(from_, sweep.last_wake);
             due_ = sweep.full ? now : later_by(now, std::max(retention, pause));
         }
     }
 
     // Settings changed, or it is not known what is there.
-    void start_again() { *this = RetentionPlan{}; }
+    void start_again() { *this = RetentionPlan(step_); }
 
 private:
+    static constexpr std::int64_t widest = 1 << 20;
+
+    std::int64_t step_;
     Instant due_ = distant_past;
     Instant from_ = distant_past;
+    std::int64_t widening_ = 1;
 };
 
 }  // namespace core

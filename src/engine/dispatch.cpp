@@ -23,7 +23,6 @@ namespace {
 
 constexpr std::size_t lanes_per_pass = 100;
 constexpr std::int64_t leases_per_pass = 1000;
-constexpr std::int64_t swept_at_a_time = 500;
 constexpr std::int64_t between_sweeps = core::minute;
 // A clock that runs this much behind the monotonic one has been set back.
 constexpr std::int64_t jump = core::second;
@@ -243,6 +242,11 @@ void Dispatch::serve(core::Delivery delivery, const std::vector<core::Lane*>& la
 
 // Handler workers scan the lane themselves, and leave a note of when to look at it next.
 void Dispatch::call_handlers(core::Lane& lane) {
+    const core::Instant first = store::next_wakes({lane.name}, core::later_by(start_of(lane), -1))[0];
+    if (first > bound_) {
+        book_.scanned(lane, {}, last_wall_, first);
+        return;
+    }
     const bool called = call_lane(lane.name, lane.settings.max_concurrent);
     if (!called)
         pg::warn("the handler of process manager \"" + lane.name + "\" cannot be called: it has no place in shared memory",
@@ -286,7 +290,7 @@ void Dispatch::sweep(core::Instant now) {
     if (swept_lane_ == nullptr) return;
     const core::Lane& lane = *swept_lane_;
     sweep_ = store::sweep(lane.name, lane.retention.from(), start_of(lane),
-                          core::later_by(now, -*lane.settings.retention), swept_at_a_time);
+                          core::later_by(now, -*lane.settings.retention), lane.retention.rows());
 }
 
 core::Lane* Dispatch::lane_to_sweep(core::Instant now) {

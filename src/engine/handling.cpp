@@ -59,7 +59,12 @@ void Handling::run_handler(const Claimed& claimed, const store::HandlerSettings&
     if (timer == 0) return;
     const pg::Value event = pg::call_as(role, function, timer, settings.time_limit);
     // A handler may cancel its own timer; that stands.
-    if (event.null || store::moved_by_this_transaction(id)) return;
+    if (store::moved_by_this_transaction(id)) return;
+    if (event.null) {
+        // It stays firing: from here for the lease of its process manager, no longer for as long as the handler may run.
+        store::renew(id, datum_of(claimed.token), pg::null_value);
+        return;
+    }
     if (store::complete(id, event.datum, datum_of(claimed.token)) != store::Held::done)
         pg::raise(ERRCODE_T_R_SERIALIZATION_FAILURE, "the claim was taken away while the handler ran");
 }

@@ -72,7 +72,8 @@ select is_empty(
            'schedule', 'schedule_in', 'schedule_once', 'schedule_many', 'debounce', 'cancel', 'cancel_correlation',
            'claim_due', 'renew', 'mark_fired', 'release', 'fire_due', 'requeue', 'requeue_stuck', 'dead_letter',
            'retry_dead', 'purge', 'claim_dead', 'renew_resume', 'complete_resume', 'park_resume', 'cancel_resume',
-           'recover_expired_resumes', 'configure', 'pause', 'unpause', 'take_events', 'lease_events', 'ack_events', 'arm') $$,
+           'recover_expired_resumes', 'configure', 'pause', 'unpause', 'take_events', 'lease_events', 'ack_events',
+               'arm') $$,
     'what writes is volatile');
 select is_empty(
     $$ select name from function_of_ours where provolatile = 'v' and proparallel = 's' $$,

@@ -6,7 +6,8 @@ select plan(103);
 select has_extension('durable_timers');
 select has_schema('timers');
 
-select enum_has_labels('timers', 'timer_status', array['scheduled', 'firing', 'fired', 'cancelled', 'dead', 'resuming'], 'states');
+select enum_has_labels('timers', 'timer_status', array[
+    'scheduled', 'firing', 'fired', 'cancelled', 'dead', 'resuming'], 'states');
 select enum_has_labels('timers', 'schedule_outcome', array['inserted', 'rearmed', 'kept', 'too_late'], 'outcomes');
 select enum_has_labels('timers', 'rearm_mode', array['replace', 'later', 'earlier', 'keep'], 'modes');
 select enum_has_labels('timers', 'delivery', array['outbox', 'notify', 'handler', 'external'], 'deliveries');
@@ -14,7 +15,8 @@ select enum_has_labels('timers', 'delivery', array['outbox', 'notify', 'handler'
 -- Every function: there, with its result, volatile or not; null arguments reach it and are refused by name.
 create temporary table wanted (name name, arguments name[], result text, volatility text, strict boolean);
 insert into wanted (name, arguments, result, volatility, strict) values
-    ('schedule', '{uuid,text,text,timestamp with time zone,jsonb,timers.rearm_mode}', 'timers.schedule_outcome', 'volatile', false),
+    ('schedule', '{uuid,text,text,timestamp with time zone,jsonb,timers.rearm_mode}', 'timers.schedule_outcome',
+        'volatile', false),
     ('schedule_in', '{uuid,text,text,interval,jsonb,timers.rearm_mode}', 'timers.schedule_outcome', 'volatile', false),
     ('schedule_once', '{uuid,text,text,timestamp with time zone,jsonb}', 'boolean', 'volatile', false),
     ('timer_id', '{uuid,text}', 'uuid', 'immutable', true),
@@ -45,7 +47,8 @@ select function_returns('timers', 'configure', array[
     'interval', 'integer', 'interval', 'interval'], 'void');
 
 -- Called by name, in any order, with what has a default left out.
-select lives_ok($$ select timers.configure(lease => '1 minute', delivery => 'external', process_manager => 'tap contract') $$,
+select lives_ok(
+    $$ select timers.configure(lease => '1 minute', delivery => 'external', process_manager => 'tap contract') $$,
     'configure by name');
 select is(timers.schedule(process_manager => 'tap contract', fire_at => '2090-01-01 00:00+00', correlation_id => 'saga',
                           timer_id => '00000000-0000-4000-a000-000000000001'), 'inserted', 'schedule by name');
@@ -59,11 +62,14 @@ select is(timers.timer_id(name => 'idle:session-17', namespace => '0190a3f2-5c1e
     'a37fd740-c1ef-5d40-ad3c-ca34045518a8', 'timer_id by name');
 select is((select count(*) from timers.claim_due(as_of => '2091-01-01 00:00+00', lease => '1 minute', max_timers => 1,
                                                  process_manager => 'tap contract')), 1::bigint, 'claim_due by name');
-select lives_ok($$ select timers.renew(lease => '2 minutes', claim_token => token, timer_id => timer_id) from timers.claim $$,
+select lives_ok($$ select timers.renew(lease => '2 minutes', claim_token => token, timer_id => timer_id)
+    from timers.claim $$,
     'renew by name');
-select lives_ok($$ select timers.release(error => 'e', fire_at => '2090-01-01 00:00+00', claim_token => token, timer_id => timer_id)
-                   from timers.claim $$, 'release by name');
-select is(timers.requeue_stuck(as_of => '2091-01-01 00:00+00', older_than => '1 minute'), 0::bigint, 'requeue_stuck by name');
+select lives_ok(
+    $$ select timers.release(error => 'e', fire_at => '2090-01-01 00:00+00', claim_token => token, timer_id => timer_id)
+       from timers.claim $$, 'release by name');
+select is(timers.requeue_stuck(as_of => '2091-01-01 00:00+00', older_than => '1 minute'), 0::bigint,
+    'requeue_stuck by name');
 select is(timers.mark_fired(claim_token => null, event_id => '00000000-0000-4000-a000-000000000002',
                             timer_id => '00000000-0000-4000-a000-000000000001'), false, 'mark_fired by name');
 select is(timers.fire_due(max_timers => 1, as_of => '2089-01-01 00:00+00'), 0, 'fire_due by name');
@@ -91,7 +97,8 @@ select has_composite('timers', 'timer_request', 'a request');
 
 -- The view of the workers answers, and says why nothing fires where nothing does.
 select has_view('timers', 'workers', 'the workers');
-select is((select array_agg(w.worker) @> array['dispatcher'] from timers.workers w), true, 'the dispatcher has its row');
+select is((select array_agg(w.worker) @> array['dispatcher'] from timers.workers w), true,
+    'the dispatcher has its row');
 select is_empty($$ select w.worker, w.state from timers.workers w where w.state is null $$, 'every worker has a state');
 
 select * from finish();

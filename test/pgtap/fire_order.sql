@@ -1,6 +1,6 @@
--- Intent: inside a process manager timers fire in the order of the later of fire_at and the moment of scheduling, whatever
--- mixture of postponing, advancing and cancelling went before, pass by pass and however few a pass takes. The seed is
--- printed; run with --set seed=N to see a failure again.
+-- Intent: inside a process manager timers fire in the order of the later of fire_at and the moment of scheduling,
+-- whatever mixture of postponing, advancing and cancelling went before, pass by pass and however few a pass takes. The
+-- seed is printed; run with --set seed=N to see a failure again.
 \if :{?seed}
 \else
 select (extract(epoch from clock_timestamp()) * 1000)::bigint % 1000000 as seed \gset
@@ -43,14 +43,16 @@ begin
         delete from timers.timer where timer_id = which;
         known := false;
     end if;
-    answer := timers.schedule(which, coalesce(m.lane, 'tap order ' || floor(random() * 3)), 'saga', offered, content, how);
+    answer := timers.schedule(which, coalesce(m.lane, 'tap order ' || floor(random() * 3)), 'saga', offered, content,
+        how);
     if (answer = 'inserted') = known then
         raise exception '% answered % although known is %', which, answer, known;
     end if;
     if answer in ('inserted', 'rearmed') then
         insert into model as o (id, lane, fire_at, payload, ahead, moment, was_overdue)
         select t.timer_id, t.process_manager, offered, content, lies_ahead, nextval('moment'), not lies_ahead
-        from (select which as timer_id, coalesce(m.lane, (select l.process_manager from timers.lookup(which) l)) as process_manager) t
+        from (select which as timer_id,
+                     coalesce(m.lane, (select l.process_manager from timers.lookup(which) l)) as process_manager) t
         on conflict on constraint model_pkey do update
         set fire_at = excluded.fire_at, payload = excluded.payload, ahead = excluded.ahead, moment = excluded.moment,
             was_overdue = o.was_overdue or excluded.was_overdue;
@@ -89,12 +91,14 @@ begin
     answered := timers.fire_due(till, most);
     insert into pass (pass, wanted, answered) values (number, least(due, most), answered);
     insert into fired (pass, place, id, lane, fire_at, payload)
-    select number, o.position, o.timer_id, o.process_manager, o.fire_at, o.payload from timers.outbox o where o.position > before;
+    select number, o.position, o.timer_id, o.process_manager, o.fire_at, o.payload from timers.outbox o
+    where o.position > before;
     -- In each lane it fired the first of those that were due, in their order.
     if exists (
         select from (
-            select o.id, o.lane, row_number() over (partition by o.lane order by o.ahead, case when o.ahead then o.fire_at end,
-                                                    case when not o.ahead then o.moment end) as place
+            select o.id, o.lane,
+                   row_number() over (partition by o.lane order by o.ahead, case when o.ahead then o.fire_at end,
+                                      case when not o.ahead then o.moment end) as place
             from model o where o.fire_at <= till) w
         full join (
             select f.id, f.lane, row_number() over (partition by f.lane order by f.place) as place
@@ -102,11 +106,13 @@ begin
         where g.id is null and w.place <= (select count(*) from fired f where f.pass = number and f.lane = w.lane)
            or w.id is null) then
         raise exception 'pass % as of % of at most % out of order: wanted %, found %', number, till, most,
-            (select jsonb_agg(to_jsonb(o) order by o.lane, o.ahead, case when o.ahead then o.fire_at end, o.moment) from model o where o.fire_at <= till),
+            (select jsonb_agg(to_jsonb(o) order by o.lane, o.ahead, case when o.ahead then o.fire_at end, o.moment)
+                from model o where o.fire_at <= till),
             (select jsonb_agg(to_jsonb(f) order by f.place) from fired f where f.pass = number);
     end if;
     if exists (select from fired f left join model o using (id)
-               where f.pass = number and (f.fire_at, f.payload, f.lane) is distinct from (o.fire_at, o.payload, o.lane)) then
+               where f.pass = number
+                 and (f.fire_at, f.payload, f.lane) is distinct from (o.fire_at, o.payload, o.lane)) then
         raise exception 'pass % fired something that was not so scheduled', number;
     end if;
     delete from model o using fired f where f.pass = number and o.id = f.id;
@@ -136,7 +142,8 @@ select lives_ok('select pg_temp.history()', 'every pass fires the first of what 
 select is_empty('select * from pass where wanted <> answered', 'every pass fires as many as are due and it may take');
 select is_empty($$ select t.timer_id, t.fire_at from timers.timer t where t.status not in ('fired', 'cancelled') $$,
     'nothing is left behind');
-select is_empty($$ select o.event_id from timers.outbox o group by o.event_id having count(*) > 1 $$, 'no event came twice');
+select is_empty($$ select o.event_id from timers.outbox o group by o.event_id having count(*) > 1 $$,
+    'no event came twice');
 select cmp_ok((select count(*) from fired), '>', 100::bigint, 'many were fired');
 select cmp_ok((select count(distinct pass) from fired), '>', 15::bigint, 'in many passes');
 

@@ -1,5 +1,5 @@
--- Intent: over thousands of random calls every function answers, and leaves every timer, as a plain-SQL model of the state
--- machine says. The seed is printed; run with --set seed=N to see a failure again.
+-- Intent: over thousands of random calls every function answers, and leaves every timer, as a plain-SQL model of the
+-- state machine says. The seed is printed; run with --set seed=N to see a failure again.
 \if :{?seed}
 \else
 select (extract(epoch from clock_timestamp()) * 1000)::bigint % 1000000 as seed \gset
@@ -46,7 +46,7 @@ language plpgsql as $$
 declare
     which uuid := ('00000000-0000-4000-a001-' || lpad(floor(random() * 20)::text, 12, '0'))::uuid;
     -- Times on either side of `as_of`, none of them now.
-    offered timestamptz := timestamptz '2090-01-01 00:00+00' + (floor(random() * 40) - 20) * interval '1 hour' + interval '1 minute';
+    offered timestamptz := timestamptz '2090-01-01 00:01+00' + (floor(random() * 40) - 20) * interval '1 hour';
     till timestamptz := '2090-01-01 00:00+00';
     content jsonb := to_jsonb(floor(random() * 1000));
     saga text := 'saga ' || floor(random() * 3);
@@ -56,6 +56,7 @@ declare
     m model;
     known boolean;
     wanted text;
+    answer text;    -- of whoever presents the token
     moved boolean;
     claimed record;
     action integer := floor(random() * 100);
@@ -64,10 +65,13 @@ begin
     known := found;
     -- A token: that of the claim, now and then another.
     some_token := case when random() < 0.7 then coalesce(m.token, gen_random_uuid()) else gen_random_uuid() end;
+    answer := case when not known then 'TM001' when m.status = 'firing' and m.token = some_token then 'true'
+                   else 'TM003' end;
 
     if action < 30 then
         moved := known and m.status = 'scheduled' and case how
-            when 'replace' then true when 'later' then offered > m.fire_at when 'earlier' then offered < m.fire_at else false end;
+            when 'replace' then true when 'later' then offered > m.fire_at
+            when 'earlier' then offered < m.fire_at else false end;
         wanted := case when not known then 'inserted' when m.status <> 'scheduled' then 'too_late'
                        when moved then 'rearmed' else 'kept' end;
         perform pg_temp.say(format('schedule %s %s', how, which), wanted,
@@ -86,14 +90,18 @@ begin
             values (which, 'scheduled', offered, content, saga, 0);
         end if;
     elsif action < 39 then
-        perform pg_temp.say(format('cancel %s', which), (known and m.status in ('scheduled', 'firing'))::text, timers.cancel(which)::text);
-        update model set status = 'cancelled', token = null where model.id = which and status in ('scheduled', 'firing');
+        perform pg_temp.say(format('cancel %s', which), (known and m.status in ('scheduled', 'firing'))::text,
+            timers.cancel(which)::text);
+        update model set status = 'cancelled', token = null where model.id = which
+            and status in ('scheduled', 'firing');
     elsif action < 43 then
         select count(*)::text into wanted from model where correlation_id = saga and status in ('scheduled', 'firing');
-        perform pg_temp.say(format('cancel_correlation %s', saga), wanted, timers.cancel_correlation('tap model', saga)::text);
-        update model set status = 'cancelled', token = null where correlation_id = saga and status in ('scheduled', 'firing');
+        perform pg_temp.say(format('cancel_correlation %s', saga), wanted,
+            timers.cancel_correlation('tap model', saga)::text);
+        update model set status = 'cancelled', token = null where correlation_id = saga
+            and status in ('scheduled', 'firing');
     elsif action < 58 then
-        -- The first that is due and below its ceiling, in the order of fire_at; what stands before it is at its ceiling.
+        -- The first that is due and below its ceiling, in the order of fire_at; what stands before it is at it.
         claimed := null;
         select * into claimed from timers.claim_due('tap model', 1, '1 hour', till);
         perform pg_temp.say('claim_due', (select min(d.fire_at)::text from model d
@@ -105,29 +113,35 @@ begin
         update model o
         set status = 'dead', attempts = 4, last_error = 'timer exceeded attempt ceiling of 3'
         from timers.timer t
-        where t.timer_id = o.id and t.status = 'dead' and o.status = 'scheduled' and o.fire_at <= till and o.attempts = 3;
+        where t.timer_id = o.id and t.status = 'dead' and o.status = 'scheduled' and o.fire_at <= till
+            and o.attempts = 3;
     elsif action < 66 then
-        wanted := case when not known then 'TM001' when m.status = 'firing' and m.token = some_token then 'true' else 'TM003' end;
+        wanted := answer;
         perform pg_temp.say(format('mark_fired %s', which), wanted,
-                            pg_temp.result(format('select timers.mark_fired(%L, %L, %L)::text', which, event, some_token)));
+                            pg_temp.result(format('select timers.mark_fired(%L, %L, %L)::text', which, event,
+                                                  some_token)));
         update model set status = 'fired', token = null, event_id = event where model.id = which and wanted = 'true';
     elsif action < 68 then
         wanted := (known and m.status = 'firing')::text;
-        perform pg_temp.say(format('mark_fired without token %s', which), wanted, timers.mark_fired(which, event)::text);
+        perform pg_temp.say(format('mark_fired without token %s', which), wanted,
+            timers.mark_fired(which, event)::text);
         update model set status = 'fired', token = null, event_id = event where model.id = which and wanted = 'true';
     elsif action < 76 then
-        wanted := case when not known then 'TM001' when m.status = 'firing' and m.token = some_token then 'true' else 'TM003' end;
+        wanted := answer;
         perform pg_temp.say(format('release %s', which), wanted,
-                            pg_temp.result(format('select timers.release(%L, %L, %L, %L)::text', which, some_token, offered, saga)));
+                            pg_temp.result(format('select timers.release(%L, %L, %L, %L)::text', which, some_token,
+                                                  offered, saga)));
         update model set status = 'scheduled', token = null, fire_at = offered, last_error = saga
         where model.id = which and wanted = 'true';
     elsif action < 82 then
-        wanted := case when not known then 'TM001' when m.status = 'firing' and m.token = some_token then 'renewed' else 'TM003' end;
+        wanted := answer;
         perform pg_temp.say(format('renew %s', which), wanted,
-                            pg_temp.result(format('select ''renewed'' where timers.renew(%L, %L, ''1 hour'') > now()', which, some_token)));
+                            pg_temp.result(format('select (timers.renew(%L, %L, ''1 hour'') > now())::text', which,
+                                                  some_token)));
     elsif action < 85 then
         select count(*)::text into wanted from model where status = 'firing';
-        perform pg_temp.say('requeue_stuck', wanted, timers.requeue_stuck(as_of => clock_timestamp() + interval '2 hours')::text);
+        perform pg_temp.say('requeue_stuck', wanted,
+            timers.requeue_stuck(as_of => clock_timestamp() + interval '2 hours')::text);
         update model set status = 'scheduled', token = null where status = 'firing';
     elsif action < 86 then
         perform pg_temp.say('requeue_stuck nothing', '0', timers.requeue_stuck()::text);
@@ -144,10 +158,14 @@ begin
     if random() < 0.1 then
         insert into problem (call, wanted, found)
         select 'state after ' || action, w.r, f.r
-        from (select format('%s %s %s %s %s %s %s %s', o.id, o.status, o.fire_at, o.payload, o.correlation_id, o.attempts,
-                            o.event_id, o.last_error) from model o) w (r)
-        full join (select format('%s %s %s %s %s %s %s %s', t.timer_id, t.status, t.fire_at, t.payload, t.correlation_id, t.attempts,
-                                 t.fired_event_id, t.last_error) from timers.timer t where t.process_manager = 'tap model') f (r)
+        from (
+            select format('%s %s %s %s %s %s %s %s', o.id, o.status, o.fire_at, o.payload, o.correlation_id, o.attempts,
+                          o.event_id, o.last_error)
+            from model o) w (r)
+        full join (
+            select format('%s %s %s %s %s %s %s %s', t.timer_id, t.status, t.fire_at, t.payload, t.correlation_id,
+                          t.attempts, t.fired_event_id, t.last_error)
+            from timers.timer t where t.process_manager = 'tap model') f (r)
         on w.r = f.r
         where w.r is null or f.r is null;
         insert into problem (call, wanted, found)
@@ -161,7 +179,8 @@ begin
 end
 $$;
 
-select lives_ok('select pg_temp.step() from generate_series(1, 4000)', 'four thousand random calls go as the model says');
+select lives_ok('select pg_temp.step() from generate_series(1, 4000)',
+    'four thousand random calls go as the model says');
 
 -- The calls were worth something: each kind came with each of its answers.
 select is_empty(
@@ -169,11 +188,13 @@ select is_empty(
            ('schedule', 'inserted'), ('schedule', 'rearmed'), ('schedule', 'kept'), ('schedule', 'too_late'),
            ('schedule_once', 'true'), ('schedule_once', 'false'), ('cancel', 'true'), ('cancel', 'false'),
            ('mark_fired', 'true'), ('mark_fired', 'TM003'), ('release', 'true'), ('release', 'TM003'),
-           ('renew', 'renewed'), ('renew', 'TM003')) w (name, result)
+           ('renew', 'true'), ('renew', 'TM003')) w (name, result)
        where not exists (select from called c where c.name = w.name and c.result = w.result) $$,
     'every kind of answer was seen');
-select cmp_ok((select count(*) from called where name = 'claim_due' and result <> 'null'), '>', 50::bigint, 'many claims');
-select cmp_ok((select count(*) from called where name = 'requeue_stuck' and result::bigint > 0), '>', 5::bigint, 'many requeues');
+select cmp_ok((select count(*) from called where name = 'claim_due' and result <> 'null'), '>', 50::bigint,
+    'many claims');
+select cmp_ok((select count(*) from called where name = 'requeue_stuck' and result::bigint > 0), '>', 5::bigint,
+    'many requeues');
 select cmp_ok((select count(*) from called where name = 'cancel_correlation' and result::bigint > 1), '>', 2::bigint,
     'several cancelled at once');
 select is((select count(*) from timers.outbox), 0::bigint, 'nothing of it went into the outbox');

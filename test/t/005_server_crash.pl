@@ -56,6 +56,18 @@ subtest 'kill -9 of a backend in the middle of scheduling' => sub {
     $server->stop;
 };
 
+subtest 'kill -9 of every process before the dispatcher has heard of a lane' => sub {
+    my $server = TimerServer->start_new('unheard');
+    kill 'STOP', $server->worker_pid('dispatcher');
+    # By hand, so that the lane has no settings either: only the timer itself tells of it.
+    $server->sql("insert into timers.timer (timer_id, process_manager, correlation_id, fire_at)
+        values (id('unheard'), 'new lane', 'unheard', clock_timestamp())");
+    kill_all($server);
+    $server->start;
+    $server->delivered_ok('unheard', 'the timer is delivered', seconds => 10);
+    $server->stop;
+};
+
 # Each client keeps a ledger of what it committed, in the transaction that scheduled: 9 of 10 transactions schedule a
 # timer for a random instant of the run, one cancels what the client scheduled last, if that has not fired.
 my $timers = 10000;

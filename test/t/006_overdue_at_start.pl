@@ -43,7 +43,6 @@ my %state = (
     'with marks' => "select true",
     'without any mark' => "delete from timers.safe_mark",
     'with old marks' => "update timers.safe_mark set safe_at = '2001-01-01'",
-    'without marks and settings' => "delete from timers.safe_mark; delete from timers.process_manager",
 );
 
 for my $case ([ 'fast', 'without any mark' ], map { [ 'immediate', $_ ] } sort keys %state) {

@@ -147,9 +147,23 @@ TEST_F(LaneBookTest, LooksAtOnceAtALaneThatIsServedAgain) {
     EXPECT_EQ(due_at(0), Names{"a"});
 }
 
-TEST_F(LaneBookTest, NewSettingsOfAServedLaneMoveNothing) {
-    Lane& lane = lane_waiting_until("a", 100);
-    book.set(lane, settings_of(Delivery::notify));
+TEST_F(LaneBookTest, LooksAtOnceAtALaneWithNewSettings) {
+    for (const Delivery delivery : {Delivery::notify, Delivery::handler, Delivery::outbox}) {
+        Lane& lane = lane_waiting_until("a", 100);
+        book.set(lane, settings_of(delivery));
+        EXPECT_EQ(book.deadline(), distant_past);
+        EXPECT_EQ(due_at(0), Names{"a"});
+    }
+}
+
+TEST_F(LaneBookTest, SettingsThatAreReadAgainMoveNothing) {
+    Lane& lane = book.lane("a");
+    LaneSettings settings = settings_of(Delivery::notify);
+    settings.channel = "bell";
+    settings.max_attempts = 3;
+    book.set(lane, settings);
+    book.scanned(lane, {}, 0, 100);
+    book.set(lane, settings);
     EXPECT_EQ(book.deadline(), 100);
     EXPECT_EQ(due_at(100), Names{"a"});
 }

@@ -88,6 +88,13 @@ sub fate_ok {
     return $server->await_ok("select fate('$timer')", $name, %with, expected => $fate);
 }
 
+# How many handler workers a database has.
+sub count_handlers {
+    my ($server, $database) = @_;
+    return $server->sql("select count(*) from pg_stat_activity
+        where backend_type = 'durable_timers handler' and datname = current_database()", $database);
+}
+
 # The pid of the one handler worker whose handler is in pg_sleep(); waits until there is one.
 sub sleeping_handler {
     my ($server, $database) = @_;
