@@ -32,6 +32,7 @@ struct LaneSettings {
 
 // What one scan of a lane found between its start and its bound.
 struct LaneScan {
+    bool refused = false;            // the lane is not what it was taken for: nothing was scanned
     bool full = false;               // it stopped at the lane's share of rows, not at the bound
     std::int64_t fired = 0;          // rows delivered
     std::int64_t killed = 0;         // rows dead at the attempt ceiling

@@ -95,6 +95,8 @@ void Dispatch::learn(core::Lane& lane) {
     if (auto settings = store::lane_settings(lane.name)) book_.set(lane, std::move(*settings));
 }
 
+void Dispatch::reload() { settings_stale_ = true; }
+
 void Dispatch::open() {
     const core::Instant wall = pg::wall_clock();
     const std::int64_t monotonic = pg::monotonic_clock();
@@ -219,10 +221,11 @@ void Dispatch::serve(core::Delivery delivery, const std::vector<core::Lane*>& la
     std::vector<core::LaneScan> scans;
     const auto failure = pg::attempt([&] { scans = fire(delivery, lanes, clock); });
     if (!failure) {
-        // Not armed any more, as of the scan's own snapshot: restored rows became visible together with that.
-        if (scans.empty()) settings_stale_ = true;
-        for (std::size_t i = 0; i < scans.size(); i++)
-            served_.push_back({lanes[i], scans[i], false, false, core::never});
+        for (std::size_t i = 0; i < lanes.size(); i++) {
+            // The settings, or whether the database is armed, have changed since they were read.
+            if (scans[i].refused) settings_stale_ = true;
+            else served_.push_back({lanes[i], scans[i], false, false, core::never});
+        }
         return;
     }
     if (lanes.size() > 1) {

@@ -25,6 +25,9 @@ public:
     // Reads marks, settings and lanes; in a transaction, before the first pass.
     void start();
 
+    // The server's settings have been read anew: what process managers leave open may be something else.
+    void reload();
+
     void open();
     bool has_work() const;
     void work();

@@ -158,6 +158,10 @@ std::int64_t fire_due(core::Instant as_of, std::int64_t most) {
             for (std::size_t i = 0; i < chunk.size(); i++) {
                 const core::LaneScan& scan = scans[i];
                 fired += scan.fired;
+                if (scan.refused) {
+                    chunk[i]->drained = true;
+                    continue;
+                }
                 moved |= scan.fired + scan.killed + scan.rearmed > 0 || !scan.full;
                 chunk[i]->drained = !scan.full;
                 pass.covered(*chunk[i], scan);
@@ -202,6 +206,7 @@ ClaimOutcome claim_due(const ClaimRequest& request,
         outcome.more = false;
         bool moved = false;
         for (std::size_t i = 0; i < scans.size(); i++) {
+            if (scans[i].refused) continue;
             outcome.claimed += scans[i].fired;
             outcome.killed += scans[i].killed;
             moved |= scans[i].rearmed + scans[i].killed > 0;
@@ -209,7 +214,7 @@ ClaimOutcome claim_due(const ClaimRequest& request,
             pass.covered(*all[i], scans[i]);
         }
         if (outcome.more || moved) continue;
-        if (request.lane && outcome.claimed == 0 && !scans.empty()) outcome.next = next_look(scans[0], *all[0], pass);
+        if (request.lane && outcome.claimed == 0 && !scans[0].refused) outcome.next = next_look(scans[0], *all[0], pass);
         break;
     }
     return outcome;

@@ -111,8 +111,9 @@ pg::Value armed_as(std::optional<std::string_view> identity) {
 }
 
 std::vector<core::LaneScan> scans_of(const pg::Rows& rows, std::size_t tasks) {
-    if (rows.empty()) return {};
-    std::vector<core::LaneScan> scans(tasks);
+    core::LaneScan refused;
+    refused.refused = true;
+    std::vector<core::LaneScan> scans(tasks, refused);
     for (std::uint64_t row = 0; row < rows.count(); row++)
         scans[static_cast<std::size_t>(DatumGetInt64(rows.datum(row, 1)) - 1)] = scan_at(rows, row);
     return scans;

@@ -31,7 +31,8 @@ struct PassClock {
 };
 
 // Each takes hold of at most `most` rows over all tasks and returns a scan for each task, in order; with `identity`,
-// nothing at all unless the database is armed under it.
+// nothing at all unless the database is armed under it. A lane that is paused or delivered otherwise in the snapshot of
+// the scan is refused.
 
 // Fires into the outbox.
 std::vector<core::LaneScan> fire_into_outbox(const std::vector<LaneTask>& tasks, const PassClock& clock,

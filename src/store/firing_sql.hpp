@@ -13,13 +13,19 @@ namespace store {
 
 // A task per lane. A task's scan walks the due index from the lane's mark, so it meets neither what has fired nor
 // what lies ahead.
-inline constexpr SqlText tasks_and_scan = R"sql(
+// The settings are looked at in the snapshot of the scan: a lane that is paused or delivered otherwise by then takes
+// nothing, and has no row in the result.
+template <std::size_t size>
+constexpr auto tasks_and_scan(const char (&delivered_so)[size]) {
+    return SqlText(R"sql(
 with task as materialized (
     select a.place, a.lane, a.start_at, a.share, a.ceiling
     from rows from (pg_catalog.unnest($1), pg_catalog.unnest($2), pg_catalog.unnest($3), pg_catalog.unnest($4))
         with ordinality as a (lane, start_at, share, ceiling, place)
-    where $9 is null or exists (
-        select from timers.armed d where d.identity operator(pg_catalog.=) $9 and d.restored_at is null)
+    left join timers.process_manager p on p.process_manager operator(pg_catalog.=) a.lane
+    where not coalesce(p.paused, false) and )sql") + delivered_so + R"sql(
+      and ($9 is null or exists (
+        select from timers.armed d where d.identity operator(pg_catalog.=) $9 and d.restored_at is null))
 ), scanned as materialized (
     select task.place, found.tid, found.wake_at
     from task cross join lateral (
@@ -32,6 +38,7 @@ with task as materialized (
         order by t.wake_at
         limit task.share) found
 ), )sql";
+}
 
 // Locks what nobody else holds and looks at the newest version. `taken` is the scan, or the part of it to be taken.
 // A row's key is where it stands in the lane's order; up to `reach` every row of the lane has been seen. What is due comes
@@ -130,7 +137,7 @@ taken as materialized (
     group by task.place, task.share, a.scanned
 ), )sql";
 
-inline constexpr auto outbox_text = tasks_and_scan + take_all +
+inline constexpr auto outbox_text = tasks_and_scan("coalesce(p.delivery, 'outbox') operator(pg_catalog.=) 'outbox'") + take_all +
     lock_and_move("'fired'", "case when k.due and not k.spent "
                              "then timers._event_id(t.timer_id, t.fire_at) else t.fired_event_id end") + R"sql(
 delivered as (
@@ -166,7 +173,7 @@ lease as (
 }
 
 // $11 channels, a lane each. The payload travels along if all of it fits; a message holds less than 8000 bytes.
-inline constexpr auto notify_text = tasks_and_scan + take_all + lock_and_move("'firing'", "t.fired_event_id") +
+inline constexpr auto notify_text = tasks_and_scan("p.delivery operator(pg_catalog.=) 'notify'") + take_all + lock_and_move("'firing'", "t.fired_event_id") +
     claim_moved("'notify'", "'dispatcher'") + R"sql(
 channel as (
     select a.place, a.channel from pg_catalog.unnest($11) with ordinality as a (channel, place)
@@ -191,7 +198,8 @@ channel as (
 select )sql" + scan_columns + ", (select pg_catalog.count(*) from sent)" + from_scan + "order by r.place";
 
 // $11 how many at most, $12 who claims, $13 as what. A row per claimed timer, and one per lane without any.
-inline constexpr auto claim_text = tasks_and_scan + take_earliest + lock_and_move("'firing'", "t.fired_event_id") +
+inline constexpr auto claim_text =
+    tasks_and_scan("($13 operator(pg_catalog.<>) 'handler' or p.delivery operator(pg_catalog.=) 'handler')") + take_earliest + lock_and_move("'firing'", "t.fired_event_id") +
     claim_moved("$13", "$12") + R"sql(
 held as (
     select m.place, m.key, m.timer_id, m.process_manager, m.correlation_id, m.fire_at, m.payload, m.attempts,

@@ -54,7 +54,7 @@ public:
         if (!member_.in_transaction("looking for the extension", [this] { dispatch_.start(); })) return;
         Member::set_presence(engine::Presence::present);
         while (!Member::must_leave()) {
-            handle_interrupts();
+            if (handle_interrupts()) dispatch_.reload();
             if (extension_changed() && !member_.in_transaction("looking for the extension", [] {})) return;
 
             dispatch_.open();

@@ -10,13 +10,13 @@ void unblock_signals(void (*on_terminate)(int)) {
     BackgroundWorkerUnblockSignals();
 }
 
-void handle_interrupts() {
-    pg::call([] {
+bool handle_interrupts() {
+    return pg::call([] {
         CHECK_FOR_INTERRUPTS();
-        if (ConfigReloadPending) {
-            ConfigReloadPending = false;
-            ProcessConfigFile(PGC_SIGHUP);
-        }
+        if (!ConfigReloadPending) return false;
+        ConfigReloadPending = false;
+        ProcessConfigFile(PGC_SIGHUP);
+        return true;
     });
 }
 

@@ -9,8 +9,9 @@ namespace workers {
 // for a synchronous standby, unless `on_terminate` does something else; SIGHUP marks the configuration for reading.
 void unblock_signals(void (*on_terminate)(int) = die);
 
-// Once per loop, with no transaction open: end if asked to, answer barriers, read the configuration.
-void handle_interrupts();
+// Once per loop, with no transaction open: end if asked to, answer barriers, read the configuration. True when it was
+// read.
+bool handle_interrupts();
 
 // A filled-in BackgroundWorker of this library; `name` is its type, too.
 BackgroundWorker describe_worker(const char* name, const char* entry_point, int restart_seconds);
