@@ -25,7 +25,7 @@ select gen_random_uuid(), %(lane)s, 'order-' || n, clock_timestamp() - interval 
        jsonb_build_object('kind', 'reminder', 'order', n)
 from generate_series(1, %(timers)s) n"""
 
-# Nobody can schedule into the past and keep the place there: these rows are written as a server finds them that was down.
+# Nobody can schedule into the past and keep the place there: these are rows as a server finds them that was down.
 SCHEDULE_LONG_AGO = """
 alter table timers.timer disable trigger _on_timer;
 insert into timers.timer (timer_id, process_manager, correlation_id, created_at, wake_at, fire_at, payload)

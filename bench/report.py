@@ -40,11 +40,18 @@ def table(title, head, lines):
         print("   ".join(cells).rstrip())
 
 
-def verdict(what, figure, bound, at_most):
+def verdict(what, number, bound, at_most):
     """Prints a figure beside its target, and returns both for the result file."""
-    met = figure <= bound if at_most else figure >= bound
-    print(f"{what}: {figure:.2f} (target {'at most' if at_most else 'at least'} {bound:g}: {'met' if met else 'MISSED'})")
-    return {"figure": round(figure, 3), "at_most" if at_most else "at_least": bound, "met": met}
+    met = number <= bound if at_most else number >= bound
+    target = f"target {'at most' if at_most else 'at least'} {bound:g}"
+    print(f"{what}: {number:.2f} ({target}: {'met' if met else 'MISSED'})")
+    return {"figure": round(number, 3), "at_most" if at_most else "at_least": bound, "met": met}
+
+
+def figure(what, number):
+    """Prints a figure that has no target, and returns it for the result file."""
+    print(f"{what}: {number:.2f}")
+    return round(number, 3)
 
 
 def machine(connection):

@@ -151,8 +151,8 @@ def main():
                     print(f"{case}, synchronous_commit {synchronous}, {clients} clients", flush=True)
                     results.append(measure(connection, paths, case, clients, synchronous, wanted))
         check(connection)
-        report.table("transactions a second and CPU of the sessions per transaction (us): medians; x: ratio, median over "
-                     "the rounds", ["case", "synchronous_commit", "clients", *SIDES, "x", *SIDES, "x"],
+        report.table("left: transactions a second; right: CPU of the sessions per transaction in us; medians",
+                     ["case", "synchronous_commit", "clients", *SIDES, "ratio", *SIDES, "ratio"],
                      [line(result) for result in results])
         verdicts = {}
         for case in CASES:

@@ -55,6 +55,7 @@ struct Lane {
     bool known = false;              // its settings have been read
     Instant next = distant_past;     // when to look at it next
     Instant mark = distant_past;     // as in shared memory; counts where the lane found no place there
+    Instant resume = distant_past;   // where the pass under way has got to, as far as it may commit
     std::int64_t share = 0;          // rows it may take in the pass under way
     std::int64_t widening = 1;       // factor on its share while rows that cannot be taken fill all of it
     std::int64_t limit = no_limit;   // on its share while a row that raises errors is looked for

@@ -100,6 +100,15 @@ void leave_handlers() noexcept {
     wake_launcher();
 }
 
+bool leave_if_surplus() {
+    const SharedLock lock;
+    SharedDatabase* database = find_database(MyDatabaseId);
+    HandlerPlace* place = database == nullptr ? nullptr : own_place(*database);
+    if (place == nullptr || handlers_at_work(*database) <= max_handler_workers) return false;
+    *place = HandlerPlace{};
+    return true;
+}
+
 std::optional<Turn> take_turn() {
     Turn turn;
     {

@@ -18,6 +18,8 @@ bool call_lane(std::string_view lane, int max_concurrent);
 // A worker's life. join() is false when the database has all the workers that it may have, or is to be left.
 bool join_handlers();
 void leave_handlers() noexcept;
+// Leaves if the database has more workers than it may have, since the setting was lowered.
+bool leave_if_surplus();
 
 // A worker's turn at a lane.
 struct Turn {

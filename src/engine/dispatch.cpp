@@ -2,18 +2,15 @@
 
 #include <algorithm>
 
-#include "engine/calls.hpp"
 #include "engine/lane_registry.hpp"
 #include "engine/waking.hpp"
+#include "pg/alarm.hpp"
 #include "pg/clock.hpp"
 #include "pg/extension.hpp"
 #include "pg/locks.hpp"
 #include "pg/log.hpp"
-#include "pg/notify.hpp"
 #include "store/arming.hpp"
-#include "store/claims.hpp"
 #include "store/lanes.hpp"
-#include "store/recovery.hpp"
 #include "store/settings.hpp"
 #include "store/values.hpp"
 
@@ -22,28 +19,11 @@ namespace engine {
 namespace {
 
 constexpr std::size_t lanes_per_pass = 100;
-constexpr std::int64_t leases_per_pass = 1000;
+// How many scans a backlog gets in one transaction.
+constexpr int most_scans = 8;
 constexpr std::int64_t between_sweeps = core::minute;
 // A clock that runs this much behind the monotonic one has been set back.
 constexpr std::int64_t jump = core::second;
-
-// Whether the error lies in the row rather than in the server's state: resources, locks, interventions, I/O.
-bool is_about_data(int sqlstate) {
-    switch (ERRCODE_TO_CATEGORY(sqlstate)) {
-        case ERRCODE_INSUFFICIENT_RESOURCES:
-        case ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE:
-        case ERRCODE_OPERATOR_INTERVENTION:
-        case ERRCODE_TRANSACTION_ROLLBACK:
-        case ERRCODE_SYSTEM_ERROR:
-        case ERRCODE_SYNTAX_ERROR_OR_ACCESS_RULE_VIOLATION:
-            return false;
-        default:
-            return true;
-    }
-}
-
-// Every firable kind of delivery that the dispatcher itself serves.
-constexpr core::Delivery own_deliveries[] = {core::Delivery::outbox, core::Delivery::notify};
 
 }  // namespace
 
@@ -146,7 +126,7 @@ bool Dispatch::has_work() const {
 
 core::Instant Dispatch::start_of(const core::Lane& lane) const {
     const ScanStart start = scan_start(lane.name);
-    return start.shared ? start.mark : lane.mark;
+    return std::max(start.shared ? start.mark : lane.mark, lane.resume);
 }
 
 void Dispatch::work() {
@@ -173,13 +153,16 @@ void Dispatch::work() {
     bound_ = std::max(raise_floor(core::distant_past), high_clock_);
     const store::PassClock clock{now, bound_, now};
     const std::vector<core::Lane*> due = book_.due(now, lanes_per_pass, store::batch_size());
-    for (core::Lane* lane : due) learn(*lane);
-    for (const core::Delivery delivery : own_deliveries) {
-        std::vector<core::Lane*> lanes;
-        std::copy_if(due.begin(), due.end(), std::back_inserter(lanes), [=](const core::Lane* lane) {
-            return lane->served() && lane->settings.delivery == delivery;
-        });
-        if (!lanes.empty()) serve(delivery, lanes, clock);
+    for (core::Lane* lane : due) {
+        learn(*lane);
+        lane->resume = core::distant_past;
+    }
+    // A backlog is worked off in several scans a commit, unless somebody has something new: that must not wait.
+    serve_all(due, clock);
+    for (int scans = 1; scans < most_scans && !pg::latch_is_set(); scans++) {
+        const std::vector<core::Lane*> more = with_more();
+        if (more.empty() || more.size() < served_.size()) break;
+        serve_all(more, clock);
     }
     for (core::Lane* lane : due)
         if (lane->settings.delivery == core::Delivery::handler) call_handlers(*lane);
@@ -201,114 +184,9 @@ void Dispatch::work() {
         if (!serving.lane->known && has_timers(serving)) ensure_lane(serving.lane->name);
 }
 
-std::vector<core::LaneScan> Dispatch::fire(core::Delivery delivery, const std::vector<core::Lane*>& lanes,
-                                           const store::PassClock& clock) {
-    std::vector<store::LaneTask> tasks;
-    for (const core::Lane* lane : lanes) {
-        store::LaneTask task{lane->name, start_of(*lane), lane->share, lane->settings.max_attempts,
-                             lane->settings.lease};
-        if (lane->settings.channel) task.channel = *lane->settings.channel;
-        tasks.push_back(task);
-    }
-    constexpr std::int64_t all = INT64_MAX;    // the shares bound the pass
-    return delivery == core::Delivery::notify ? store::fire_by_notify(tasks, clock, all, identity_)
-                                              : store::fire_into_outbox(tasks, clock, all, identity_);
-}
-
-// One lane's failure must not stop the others: when all together fail, each is tried alone. Nor may one row's failure
-// stop its lane: when a row alone fails, it is set back.
-void Dispatch::serve(core::Delivery delivery, const std::vector<core::Lane*>& lanes, const store::PassClock& clock) {
-    std::vector<core::LaneScan> scans;
-    const auto failure = pg::attempt([&] { scans = fire(delivery, lanes, clock); });
-    if (!failure) {
-        for (std::size_t i = 0; i < lanes.size(); i++) {
-            // The settings, or whether the database is armed, have changed since they were read.
-            if (scans[i].refused) settings_stale_ = true;
-            else served_.push_back({lanes[i], scans[i], false, false, core::never});
-        }
-        return;
-    }
-    if (lanes.size() > 1) {
-        for (core::Lane* lane : lanes) serve(delivery, {lane}, clock);
-        return;
-    }
-    core::Lane& lane = *lanes[0];
-    const bool row_to_blame = is_about_data(failure->sqlstate);
-    served_.push_back({&lane, {}, true, row_to_blame, core::never});
-    if (row_to_blame && lane.share > 1) return;
-    pg::warn("could not fire timers of process manager \"" + lane.name + "\": " + failure->message, nullptr,
-             row_to_blame ? "The timer is tried again later; the others go on."
-                          : "The process manager is tried again in a while; the others go on.");
-    if (row_to_blame)
-        store::set_back({lane.name, start_of(lane), 1, lane.settings.max_attempts}, clock, failure->message);
-}
-
-// Handler workers scan the lane themselves, and leave a note of when to look at it next.
-void Dispatch::call_handlers(core::Lane& lane) {
-    const core::Instant first = store::next_wakes({lane.name}, core::later_by(start_of(lane), -1))[0];
-    if (first > bound_) {
-        book_.scanned(lane, {}, last_wall_, first);
-        return;
-    }
-    const bool called = call_lane(lane.name, lane.settings.max_concurrent);
-    if (!called)
-        pg::warn("the handler of process manager \"" + lane.name + "\" cannot be called: it has no place in shared memory",
-                 nullptr, "Raise durable_timers.max_lanes and restart the server.");
-    book_.scanned(lane, {}, last_wall_, called ? core::never : core::later_by(last_wall_, core::minute));
-}
-
-bool Dispatch::has_timers(const Serving& serving) {
-    return serving.scan.found_something() || serving.ahead != core::never;
-}
-
-void Dispatch::ring_doorbells() const {
-    std::set<std::string> channels;
-    for (const Serving& serving : served_)
-        if (serving.scan.fired > 0 && serving.lane->settings.delivery == core::Delivery::outbox &&
-            serving.lane->settings.channel)
-            channels.insert(*serving.lane->settings.channel);
-    for (const std::string& channel : channels)
-        if (!pg::ring(channel))
-            pg::warn("the doorbell \"" + channel + "\" was not rung: the notification queue is nearly full", nullptr,
-                     "Find the listener that does not read; the events are in timers.outbox.");
-}
-
-void Dispatch::requeue(core::Instant now) {
-    const std::int64_t requeued = store::requeue_expired(now, pg::null_value, leases_per_pass);
-    const core::Instant next = store::next_lease(lease_mark_);
-    if (requeued == leases_per_pass) {
-        next_lease_ = now;
-    } else if (next <= now) {
-        // Somebody holds the timer's row locked.
-        next_lease_ = core::later_by(now, core::second);
-    } else {
-        next_lease_ = next;
-        lease_mark_ = std::max(lease_mark_, now);
-    }
-}
-
-// Retention has the time in which nothing is due.
-void Dispatch::sweep(core::Instant now) {
-    swept_lane_ = lane_to_sweep(now);
-    if (swept_lane_ == nullptr) return;
-    const core::Lane& lane = *swept_lane_;
-    sweep_ = store::sweep(lane.name, lane.retention.from(), start_of(lane),
-                          core::later_by(now, -*lane.settings.retention), lane.retention.rows());
-}
-
-core::Lane* Dispatch::lane_to_sweep(core::Instant now) {
-    core::Lane* first = nullptr;
-    next_sweep_ = core::never;
-    for (auto& [name, lane] : book_.lanes()) {
-        if (!lane.settings.retention) continue;
-        if (lane.retention.due() <= now && first == nullptr) first = &lane;
-        next_sweep_ = std::min(next_sweep_, lane.retention.due());
-    }
-    return first;
-}
-
 void Dispatch::committed() {
     count_.worked = true;
+    for (const Serving& serving : served_) serving.lane->resume = core::distant_past;
     if (swept_lane_ != nullptr) {
         swept_lane_->retention.swept(sweep_, last_wall_, *swept_lane_->settings.retention, between_sweeps);
         next_sweep_ = core::distant_past;

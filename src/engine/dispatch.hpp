@@ -49,7 +49,10 @@ private:
     void look_whether_armed();
     void read_settings();
     void learn(core::Lane& lane);
+    void serve_all(const std::vector<core::Lane*>& lanes, const store::PassClock& clock);
     void serve(core::Delivery delivery, const std::vector<core::Lane*>& lanes, const store::PassClock& clock);
+    void note_served(core::Lane& lane, const core::LaneScan& scan);
+    std::vector<core::Lane*> with_more() const;
     std::vector<core::LaneScan> fire(core::Delivery delivery, const std::vector<core::Lane*>& lanes,
                                      const store::PassClock& clock);
     void call_handlers(core::Lane& lane);

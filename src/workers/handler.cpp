@@ -77,6 +77,7 @@ public:
         std::int64_t idle_since = pg::monotonic_clock();
         while (!sent_away && !member_.must_leave()) {
             handle_interrupts();
+            if (engine::leave_if_surplus()) return;
             const std::optional<engine::Turn> turn = engine::take_turn();
             if (turn) {
                 if (!serve(*turn)) return;

@@ -19,7 +19,8 @@ subtest 'what it is given and what it returns' => sub {
     $server->add_handler('in_plpgsql', "insert into public.seen select t.*, 'plpgsql';
         return timers.timer_id(t.timer_id, 'plpgsql');");
     for my $language ('sql', 'plpgsql') {
-        $server->sql("select timers.schedule(id('$language'), 'in_$language', '$language', '2001-02-03 04:05:06.789012Z',
+        $server->sql("select timers.schedule(id('$language'), 'in_$language', '$language',
+            '2001-02-03 04:05:06.789012Z',
             '{\"a\": [1, \"zwei\"]}')");
         $server->fate_ok($language, 'fired 1', "a handler in $language completes its timer");
         is($server->sql("select timer_id = id('$language'), process_manager, correlation_id, fire_at, payload, attempts,
@@ -36,13 +37,15 @@ subtest 'what it is given and what it returns' => sub {
 
 subtest 'whom it runs as' => sub {
     $server->sql('create role "Other App" login; grant insert on effect to "Other App"');
-    $server->sql('create table secret (n integer); create table "app only" (n integer); grant insert on "app only" to app');
+    $server->sql('create table secret (n integer);
+        create table "app only" (n integer); grant insert on "app only" to app');
     my $who = "call public.took_effect(t, current_user || ', ' || current_setting('search_path'));";
     $server->add_handler('who', "$who return gen_random_uuid();");
     $server->add_handler('who_else', "$who return gen_random_uuid();", run_as => '"Other App"');
     $server->sql("select plan('app', '0', 'who'), plan('other', '0', 'who_else')");
     $server->fate_ok($_, 'fired 1', "$_ is handled") for 'app', 'other';
-    is($server->sql("select effects('app')"), 'app 1 app, pg_catalog, pg_temp', 'as its role, with a fixed search_path');
+    is($server->sql("select effects('app')"), 'app 1 app, pg_catalog, pg_temp',
+        'as its role, with a fixed search_path');
     is($server->sql("select effects('other')"), 'other 1 Other App, pg_catalog, pg_temp', 'and so another');
 
     # The calling role's own rights, not the worker's.
@@ -80,7 +83,8 @@ subtest 'whom it runs as' => sub {
 subtest 'deferred triggers do not run as somebody else' => sub {
     $server->sql("create table app_table (n integer); alter table app_table owner to app;
         create function public.spy() returns trigger language plpgsql as
-        \$\$ begin insert into public.effect (name, attempt, note) values ('spy', 0, current_user); return null; end \$\$;
+        \$\$ begin insert into public.effect (name, attempt, note) values ('spy', 0,
+            current_user); return null; end \$\$;
         alter function public.spy() owner to app;
         create constraint trigger spy after insert on app_table deferrable initially deferred
         for each row execute function public.spy()");
@@ -102,7 +106,8 @@ subtest 'what a handler leaves behind in its worker' => sub {
     $server->sql("alter system set durable_timers.handler_workers = 1; select pg_reload_conf()");
     my $set = "set lock_timeout = '1 ms'; set row_security = off; set timezone = 'Asia/Tokyo';
         perform set_config('custom.trace', 'left', false); perform pg_advisory_lock(77);";
-    my $look = "call public.took_effect(t, concat_ws(' ', current_setting('lock_timeout'), current_setting('row_security'),
+    my $look = "call public.took_effect(t, concat_ws(' ', current_setting('lock_timeout'),
+        current_setting('row_security'),
         current_setting('timezone'), coalesce(nullif(current_setting('custom.trace', true), ''), 'nothing'),
         locks, pg_backend_pid()));
         return gen_random_uuid();";
@@ -116,7 +121,8 @@ subtest 'what a handler leaves behind in its worker' => sub {
     like($before, qr/^0 on UTC nothing 0 \d+$/, 'it sees the defaults');
     for my $lane ('setting', 'failing') {
         $server->sql("select plan('$lane', '0', '$lane')", $database);
-        $server->wait_until("select attempts = 1 and status <> 'firing' from timers.timer where correlation_id = '$lane'",
+        $server->wait_until("select attempts = 1 and status <> 'firing' from timers.timer
+            where correlation_id = '$lane'",
             database => $database);
         $server->sql("select plan('after $lane', '0', 'looking')", $database);
         $server->fate_ok("after $lane", 'fired 1', "one looks after $lane", database => $database);
@@ -144,7 +150,8 @@ subtest 'rights and objects that go away' => sub {
     for my $what (sort keys %trouble) {
         my ($break, $error, $mend) = @{ $trouble{$what} };
         $server->sql("$break; select plan('$what', '0', 'going')");
-        $server->await_ok("select fate('$what') ~ '^(scheduled|firing) ([2-9]|\\d\\d+): $error\$'", "$what: it is tried again");
+        $server->await_ok("select fate('$what') ~ '^(scheduled|firing) ([2-9]|\\d\\d+): $error\$'",
+            "$what: it is tried again");
         $server->sql($mend);
         $server->await_ok("select fate('$what') ~ '^fired '", 'and completes when that is mended');
         is($server->sql("select count(*) from effect where name = '$what'"), '1', 'with one effect');

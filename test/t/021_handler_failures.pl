@@ -51,12 +51,14 @@ subtest 'an exception' => sub {
         join(', ', map({ "scheduled $_ attempt $_ failed false" } 1 .. 4),
             'dead 5 timer exceeded attempt ceiling of 5 true'), 'the error is kept meanwhile');
     # Up to a tenth is added to each; the clock is read a little later for updated_at.
-    is($server->sql("select string_agg((wait between due - 20 and due * 1.1)::text || ' ' || due, ', ' order by position)
+    is($server->sql("select string_agg((wait between due - 20 and due * 1.1)::text || ' ' || due, ', '
+        order by position)
         from history join (values (1, 100), (2, 300), (3, 500), (4, 500)) w (attempts, due) using (attempts)
         where name = 'poor'"), 'true 100, true 300, true 500, true 500', 'the waits grow to their ceiling');
     is($server->sql("select effects('poor')"), '', 'no attempt had an effect');
     is($server->sql("select count(*) from timers.claim where timer_id = id('poor')"), '0', 'the claim is gone');
-    like(slurp_file($server->logfile), qr/LOG:  durable_timers: the handler of process manager "failing" failed: attempt 5 failed/,
+    like(slurp_file($server->logfile),
+        qr/LOG:  durable_timers: the handler of process manager "failing" failed: attempt 5 failed/,
         'the log has every error');
 };
 
@@ -89,7 +91,8 @@ subtest 'the waits of many that failed together differ' => sub {
 };
 
 subtest 'settings of the server stand in for those that are left open' => sub {
-    $server->sql("alter system set durable_timers.retry_delay = '20 s'; alter system set durable_timers.retry_factor = 10;
+    $server->sql("alter system set durable_timers.retry_delay = '20 s';
+        alter system set durable_timers.retry_factor = 10;
         alter system set durable_timers.retry_ceiling = '100 s'; select pg_reload_conf()");
     my $shown = "current_setting('durable_timers.retry_delay') || current_setting('durable_timers.retry_ceiling')";
     $server->wait_until("select $shown", expected => '20s100s');
@@ -120,13 +123,15 @@ subtest 'no attempt is one too many to reckon with' => sub {
 };
 
 subtest 'dead timers that are tried again' => sub {
-    $server->add_handler('revived', "raise exception 'no';", max_attempts => 3, retry_delay => '100 ms', retry_factor => 4);
+    $server->add_handler('revived', "raise exception 'no';", max_attempts => 3, retry_delay => '100 ms',
+        retry_factor => 4);
     $server->sql("select plan('revived', '0', 'revived')");
     $server->fate_ok('revived', 'dead 3: timer exceeded attempt ceiling of 3', 'it dies');
     $server->sql("select timers.retry_dead(id('revived'))");
     $server->fate_ok('revived', 'dead 6: timer exceeded attempt ceiling of 3', 'it has as many attempts once more');
     is($server->sql("select string_agg(round(wait / 105)::text, ' ' order by position) from history
-        where name = 'revived' and status = 'scheduled' and last_error = 'no'"), '1 4 1 4', 'with the waits of the first');
+        where name = 'revived' and status = 'scheduled' and last_error = 'no'"), '1 4 1 4',
+        'with the waits of the first');
 };
 
 subtest 'a ceiling of zero' => sub {
@@ -140,11 +145,15 @@ subtest 'effects and completion are one' => sub {
     $server->add_handler('one', 'call public.took_effect(t); return gen_random_uuid();');
     $server->sql("select plan('one', '0', 'one')");
     $server->fate_ok('one', 'fired 1', 'the timer is completed');
-    is($server->sql("select t.xmin = e.xmin from timers.timer t, effect e where correlation_id = 'one' and name = 'one'"),
+    is($server->sql("select t.xmin = e.xmin from timers.timer t, effect e where correlation_id = 'one'
+        and name = 'one'"),
         't', 'in the transaction of the effect');
     # The completion itself fails.
     $server->sql("create function no_completion() returns trigger language plpgsql as
-        \$\$ begin if new.correlation_id = 'refused' then raise exception 'completion refused'; end if; return new; end \$\$;
+        \$\$ begin
+            if new.correlation_id = 'refused' then raise exception 'completion refused'; end if;
+            return new;
+        end \$\$;
         create trigger zz_no_completion before update on timers.timer for each row when (new.status = 'fired')
         execute function no_completion();
         select timers.configure('one', retry_delay => '1 h'), plan('refused', '0', 'one')");
@@ -159,17 +168,21 @@ subtest 'one failure stops nobody' => sub {
         select timers.schedule(id('mixed ' || n), 'mixed', 'mixed ' || n, now() + n * interval '1 ms',
             case when n % 3 = 1 then '{\"bad\": true}' else '{}' end::jsonb) from generate_series(1, 30) n;
         select timers.unpause('mixed')");
-    $server->await_ok("select count(*) filter (where status = 'fired') || ' ' || count(*) filter (where last_error = 'bad')
+    $server->await_ok("select count(*) filter (where status = 'fired') || ' '
+            || count(*) filter (where last_error = 'bad')
         from timers.timer where process_manager = 'mixed'", 'the good are handled beside the bad', expected => '20 10');
-    is($server->sql("select string_agg(split_part(name, ' ', 2), ' ' order by position) from effect where name like 'mixed%'"),
+    is($server->sql("select string_agg(split_part(name, ' ', 2), ' ' order by position) from effect
+        where name like 'mixed%'"),
         join(' ', grep { $_ % 3 != 1 } 1 .. 30), 'in order');
 };
 
 subtest 'null, in the end' => sub {
-    $server->fate_ok('pending', 'dead 3: timer exceeded attempt ceiling of 2', 'after the lease it is tried again, and dies',
+    $server->fate_ok('pending', 'dead 3: timer exceeded attempt ceiling of 2',
+        'after the lease it is tried again, and dies',
         seconds => 60);
     is($server->sql("select effects('pending')"), 'pending 1, pending 2', 'the effects of both attempts stand');
-    is($server->sql("select max(started_at) - min(started_at) between '11 s' and '13 s' from effect where name = 'pending'"),
+    is($server->sql("select max(started_at) - min(started_at) between '11 s' and '13 s' from effect
+        where name = 'pending'"),
         't', 'a lease lies between them');
 };
 

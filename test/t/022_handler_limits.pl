@@ -37,7 +37,8 @@ subtest 'the time limit' => sub {
     my $holder = $server->session;
     $holder->query_safe('begin; lock table locked');
     my %settings = (handler_timeout => '1 s', max_attempts => 1);
-    $server->add_handler($_, "call public.took_effect(t); $endless{$_} return t.timer_id;", %settings) for keys %endless;
+    $server->add_handler($_, "call public.took_effect(t); $endless{$_} return t.timer_id;",
+        %settings) for keys %endless;
     $server->handle_by('public.sleeping_in_sql', 'sleeping_in_sql', %settings);
     my @lanes = sort 'sleeping_in_sql', keys %endless;
     $server->sql("select plan('$_', '0', '$_')") for @lanes;
@@ -135,7 +136,8 @@ subtest 'a handler that crashes the server' => sub {
     my $log = -s $server->logfile;
     for my $case ([ 'crash', 2 ], [ 'segmentation fault', 1 ]) {
         my ($how, $ceiling) = @$case;
-        $server->handle_by('public.in_c', 'crashing', max_attempts => $ceiling, lease => '1 s', handler_timeout => '100 ms');
+        $server->handle_by('public.in_c', 'crashing', max_attempts => $ceiling, lease => '1 s',
+            handler_timeout => '100 ms');
         # The answer may be lost with the server.
         $server->psql('postgres', "select plan('$how', '0', 'crashing')");
         $server->await_ok("select status || ' ' || last_error from timers.lookup(id('$how'))", "$how: its timer dies",

@@ -13,7 +13,8 @@ $server->sql('grant execute on all functions in schema public to app');
 subtest 'other timers' => sub {
     $server->add_handler('scheduling', "
         perform timers.schedule(timers.timer_id(t.timer_id, 'event'), 'orders', 'an event', now());
-        perform timers.schedule(timers.timer_id(t.timer_id, 'next'), 'chain', 'first of a chain', now(), '{\"left\": 3}');
+        perform timers.schedule(timers.timer_id(t.timer_id, 'next'), 'chain', 'first of a chain', now(),
+            '{\"left\": 3}');
         perform timers.schedule_in(timers.timer_id(t.timer_id, 'new lane'), 'a lane of its own', 'new lane', '200 ms');
         perform * from timers.schedule_many(array[row(timers.timer_id(t.timer_id, 'many'), 'orders', 'many', now(),
             '{}')::timers.timer_request]);
@@ -28,23 +29,27 @@ subtest 'other timers' => sub {
     $server->sql("select plan('scheduler', '0', 'scheduling')");
     $server->fate_ok('scheduler', 'fired 1', 'a handler schedules timers');
     $server->delivered_ok($_, "delivered: $_") for 'an event', 'new lane', 'many';
-    $server->await_ok("select string_agg(note, ' ' order by position) from effect where name in ('link', 'first of a chain')",
+    $server->await_ok("select string_agg(note, ' ' order by position) from effect where name in ('link',
+        'first of a chain')",
         'and timers for its own kind', expected => '3 2 1 0');
 
     $server->add_handler('cancelling', "perform timers.cancel(public.id('to be cancelled'));
         perform timers.cancel_correlation('orders', 'to be cancelled, too'); return t.timer_id;");
-    $server->sql("select plan('to be cancelled', '1 h'), plan('to be cancelled, too', '1 h'), plan('canceller', '0', 'cancelling')");
+    $server->sql("select plan('to be cancelled', '1 h'), plan('to be cancelled, too', '1 h'), plan('canceller', '0',
+        'cancelling')");
     $server->fate_ok('canceller', 'fired 1', 'a handler cancels timers');
     is($server->sql("select status('to be cancelled') || ' ' || status('to be cancelled, too')"), 'cancelled cancelled',
         'they are cancelled');
 
-    $server->add_handler('debouncing', "call public.took_effect(t, timers.debounce(public.id('quiet'), 'orders', 'quiet',
+    $server->add_handler('debouncing', "call public.took_effect(t, timers.debounce(public.id('quiet'), 'orders',
+        'quiet',
         case t.correlation_id when 'turn 3' then interval '0' else interval '1 h' end)::text); return t.timer_id;");
     for my $n (1 .. 3) {
         $server->sql("select plan('turn $n', '0', 'debouncing')");
         $server->fate_ok("turn $n", 'fired 1', 'a handler debounces a timer');
     }
-    is($server->sql("select effects('turn %')"), 'turn 1 1 inserted, turn 2 1 rearmed, turn 3 1 rearmed', 'each is told');
+    is($server->sql("select effects('turn %')"), 'turn 1 1 inserted, turn 2 1 rearmed, turn 3 1 rearmed',
+        'each is told');
     $server->delivered_ok('quiet', 'and it fires after the last');
 
     $server->add_handler('failing', "perform timers.schedule(public.id('never'), 'orders', 'never', now());
@@ -55,7 +60,8 @@ subtest 'other timers' => sub {
         'changes no timer');
     my $nobody = 'timers it may not touch';
     $server->sql("revoke execute on function timers.cancel(uuid) from app; select plan('$nobody', '0', 'cancelling')");
-    $server->await_ok("select fate('$nobody') ~ '^scheduled .*: permission denied for function cancel'", 'nor does one without the right');
+    $server->await_ok("select fate('$nobody') ~ '^scheduled .*: permission denied for function cancel'",
+        'nor does one without the right');
     $server->sql("grant execute on function timers.cancel(uuid) to app");
     $server->await_ok("select status('$nobody')", 'until it is granted', expected => 'fired');
 };
@@ -67,10 +73,12 @@ subtest 'its own timer' => sub {
         cancel_correlation => [ "timers.cancel_correlation(t.process_manager, t.correlation_id)", '1', 'cancelled 1' ],
         dead_letter => [ "timers.dead_letter(t.timer_id, 'given up')", 'true', 'dead 1: given up' ],
         mark_fired => [ "timers.mark_fired(t.timer_id, public.id('event'))", 'true', 'fired 1' ],
-        schedule => [ 'timers.schedule(t.timer_id, t.process_manager, t.correlation_id, now())', 'too_late', 'fired 1' ],
+        schedule => [ 'timers.schedule(t.timer_id, t.process_manager, t.correlation_id, now())', 'too_late',
+            'fired 1' ],
         schedule_once => [ 'timers.schedule_once(t.timer_id, t.process_manager, t.correlation_id, now())', 'false',
             'fired 1' ],
-        debounce => [ "timers.debounce(t.timer_id, t.process_manager, t.correlation_id, '1 h')", 'too_late', 'fired 1' ],
+        debounce => [ "timers.debounce(t.timer_id, t.process_manager, t.correlation_id, '1 h')", 'too_late',
+            'fired 1' ],
         retry_dead => [ 'timers.retry_dead(t.timer_id)', 'false', 'fired 1' ],
         purge => [ "timers.purge(now() + interval '1 h', true) > 0", 'true', 'fired 1' ],
         lookup => [ '(timers.lookup(t.timer_id)).status', 'firing', 'fired 1' ],
@@ -93,7 +101,8 @@ subtest 'its own timer' => sub {
         $server->add_handler("null_$action", "perform $call; return null;");
         $server->sql("select plan('null $action', '0', 'null_$action')");
         $server->fate_ok("null $action", $fate, "$action, then null: $fate");
-        $server->add_handler("undone_$action", "begin perform $call; raise exception 'undo'; exception when raise_exception
+        $server->add_handler("undone_$action",
+            "begin perform $call; raise exception 'undo'; exception when raise_exception
             then null; end; return t.timer_id;");
         $server->sql("select plan('undone $action', '0', 'undone_$action')");
         $server->fate_ok("undone $action", 'fired 1', "$action that is rolled back: fired");

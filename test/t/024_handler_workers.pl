@@ -21,7 +21,8 @@ sub most_at_once {
 # A handler that takes $ms milliseconds and writes down when it ran.
 sub add_timed_handler {
     my ($lane, $ms, %settings) = @_;
-    $server->add_handler($lane, "perform pg_sleep($ms / 1000.0); insert into public.effect (name, attempt, started_at, ended_at)
+    $server->add_handler($lane, "perform pg_sleep($ms / 1000.0); insert into public.effect (name, attempt, started_at,
+        ended_at)
         values (t.correlation_id, t.attempts, started, clock_timestamp()); return t.timer_id;",
         declare => 'started timestamptz := clock_timestamp();', %settings);
     return;
@@ -65,7 +66,8 @@ subtest 'max_concurrent' => sub {
     my $deadline = time() + $TimerServer::patience;
     my $left = 1;
     while ($left > 0 && time() < $deadline) {
-        my $sample = $session->query_safe("select process_manager, count(*) from timers.claim join timers.timer using (timer_id)
+        my $sample = $session->query_safe("select process_manager, count(*) from timers.claim
+            join timers.timer using (timer_id)
             group by 1 union all select 'left', count(*) from timers.timer where status <> 'fired'");
         my %seen = $sample =~ /^(\w+)\|(\d+)$/mg;
         $left = delete $seen{left};
@@ -84,9 +86,11 @@ subtest 'max_concurrent' => sub {
     $server->sql("select plan('changing ' || n, '0', 'changing') from generate_series(1, 60) n", $database);
     $server->wait_until("select count(*) >= 3 from effect where name like 'changing %'", database => $database);
     $server->sql("select timers.configure('changing', max_concurrent => 4)", $database);
-    $server->await_ok("select count(*) from timers.claim", 'a limit that is raised holds at once', database => $database,
+    $server->await_ok("select count(*) from timers.claim", 'a limit that is raised holds at once',
+        database => $database,
         expected => '4');
-    my $before = $server->sql("select timers.configure('changing', max_concurrent => 2); select clock_timestamp()", $database);
+    my $before = $server->sql("select timers.configure('changing', max_concurrent => 2); select clock_timestamp()",
+        $database);
     $before =~ s/^\s+//;
     all_fired_ok('changing', 60, 'all are handled', database => $database);
     # Those that ran already may still run for a tenth of a second.
@@ -101,7 +105,8 @@ subtest 'pause and unpause' => sub {
     my $database = $server->new_database('pausing');
     add_timed_handler('pausing', 20, database => $database);
     add_timed_handler('other', 20, database => $database);
-    $server->sql("select plan(l || ' ' || n, '0', l) from unnest('{pausing,other}'::text[]) l, generate_series(1, 100) n", $database);
+    $server->sql("select plan(l || ' ' || n, '0', l) from unnest('{pausing,other}'::text[]) l, generate_series(1,
+        100) n", $database);
     $server->wait_until("select count(*) >= 5 from effect where name like 'pausing %'", database => $database);
     is($server->sql("select timers.pause('pausing')", $database), 't', 'a lane is paused amid its work');
     $server->await_ok("select count(*) from timers.timer where process_manager = 'pausing' and status = 'firing'",
@@ -111,8 +116,10 @@ subtest 'pause and unpause' => sub {
     all_fired_ok('other', 100, 'the other lane goes on', database => $database);
     $server->sql("select plan('pausing meanwhile', '0', 'pausing'), plan('other fence', '0', 'other')", $database);
     $server->fate_ok('other fence', 'fired 1', 'also with what is new', database => $database);
-    is($server->sql("select count(*) from effect where name like 'pausing %'", $database), $done, 'the paused one rests');
-    is($server->sql("select count(*) from timers.timer where process_manager = 'pausing' and status = 'scheduled'", $database),
+    is($server->sql("select count(*) from effect where name like 'pausing %'", $database), $done,
+        'the paused one rests');
+    is($server->sql("select count(*) from timers.timer where process_manager = 'pausing' and status = 'scheduled'",
+        $database),
         101 - $done, 'and keeps its timers');
     is($server->sql("select timers.unpause('pausing')", $database), 't', 'it is unpaused');
     all_fired_ok('pausing', 101, 'and handles the rest', database => $database);
@@ -120,7 +127,8 @@ subtest 'pause and unpause' => sub {
         on name = correlation_id where process_manager = 'pausing'", $database), '101|1|101', 'each once');
     # Paused from the first timer on, also across a restart.
     add_timed_handler('resting', 20, database => $database);
-    $server->sql("select timers.pause('resting'); select plan('resting 1', '0', 'resting'), plan('other 2', '0', 'other')", $database);
+    $server->sql("select timers.pause('resting'); select plan('resting 1', '0', 'resting'), plan('other 2', '0',
+        'other')", $database);
     $server->fate_ok('other 2', 'fired 1', 'one that was paused before its first timer', database => $database);
     $server->restart;
     $server->sql("select plan('other 3', '0', 'other')", $database);
@@ -153,9 +161,11 @@ subtest 'durable_timers.handler_workers' => sub {
     # A lane leaves one to the others.
     $server->await_ok($running, 'more as soon as it is raised', database => $database, expected => '4');
     all_fired_ok('counted', 100, 'all are handled', database => $database);
-    $server->sql("alter system set $setting = 0; select pg_reload_conf(); select plan('none', '0', 'counted'), plan('event', '0')",
-        $database);
-    $server->delivered_ok('event', 'with none events are delivered', database => $database);
+    $server->sql("alter system set $setting = 0; select pg_reload_conf()");
+    $server->await_ok("select count(*) from pg_stat_activity where backend_type = 'durable_timers handler'
+        and datname = '$database'", 'with none those that are idle leave', expected => '0');
+    $server->sql("select plan('none', '0', 'counted'), plan('event', '0')", $database);
+    $server->delivered_ok('event', 'events are delivered', database => $database);
     $server->fate_ok('none', 'scheduled 0', 'and handlers wait', database => $database);
     $server->sql("alter system reset $setting; select pg_reload_conf()");
     $server->fate_ok('none', 'fired 1', 'until there are some', database => $database);

@@ -96,7 +96,8 @@ subtest 'a shutdown with a synchronous standby that is away' => sub {
 
 subtest 'a shutdown while handlers follow each other' => sub {
     my $database = $server->new_database('busy');
-    $server->add_handler('brief', 'call public.took_effect(t); perform pg_sleep(0.01); return t.timer_id;', database => $database,
+    $server->add_handler('brief', 'call public.took_effect(t); perform pg_sleep(0.01); return t.timer_id;',
+        database => $database,
         max_attempts => 1, lease => '1 h');
     $server->sql("select plan('brief ' || n, '0', 'brief') from generate_series(1, 1500) n", $database);
     for my $round (1 .. 3) {
@@ -104,7 +105,8 @@ subtest 'a shutdown while handlers follow each other' => sub {
         $server->restart;
         cmp_ok($server->sql("select count(*) from effect", $database), '<', 1500, "in the middle of it: $round");
     }
-    $server->await_ok("select count(*) from timers.timer where status = 'fired'", 'all are handled', database => $database,
+    $server->await_ok("select count(*) from timers.timer where status = 'fired'", 'all are handled',
+        database => $database,
         expected => '1500');
     is($server->sql("select count(*), count(distinct name), max(attempt) from effect", $database), '1500|1500|1',
         'each once, with its first attempt');
@@ -142,8 +144,9 @@ subtest 'who may not' => sub {
 
 subtest 'DROP EXTENSION' => sub {
     my $database = sleeping_database('without');
-    quickly_ok('drop extension durable_timers cascade', 'it is dropped', $database);
-    $server->await_ok("select count(*) from pg_stat_activity where backend_type ~ '^durable_timers' and datname = '$database'",
+    quickly_ok('set client_min_messages = warning; drop extension durable_timers cascade', 'it is dropped', $database);
+    $server->await_ok("select count(*) from pg_stat_activity where backend_type ~ '^durable_timers'
+        and datname = '$database'",
         'the workers go', expected => '0');
 };
 
