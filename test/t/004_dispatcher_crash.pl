@@ -41,7 +41,7 @@ subtest 'kill -9 of the dispatcher while it fires' => sub {
         my $database = $server->new_database("killed_$round");
         plan_stream($database);
         wait_for_events($database, 0.1 * $timers);
-        my $dispatcher = $server->worker_pid('dispatcher', $database);
+        my $dispatcher = $server->wait_for_worker('dispatcher', $database);
         my $log = -s $server->logfile;
         cmp_ok($server->sql('select count(*) from timers.outbox', $database), '<', $timers, 'there is more to fire');
         is(kill('KILL', $dispatcher), 1, 'the dispatcher is killed');
@@ -58,7 +58,7 @@ subtest 'kill -9 of the dispatcher between a claim and its acknowledgement' => s
         select plan('call', '0', 'calls')", $database);
     $server->wait_until("select status('call')", database => $database, expected => 'firing');
     my $log = -s $server->logfile;
-    is(kill('KILL', $server->worker_pid('dispatcher', $database)), 1, 'the dispatcher is killed');
+    is(kill('KILL', $server->wait_for_worker('dispatcher', $database)), 1, 'the dispatcher is killed');
     $server->wait_for_log(qr/all server processes terminated; reinitializing/, $log);
     $server->await_ok("select max(attempts) > 1 from timers.timer", 'the timer is claimed again when its lease is over',
         database => $database);
@@ -67,7 +67,7 @@ subtest 'kill -9 of the dispatcher between a claim and its acknowledgement' => s
 subtest 'the dispatcher is terminated while it fires' => sub {
     my $database = $server->new_database('terminated');
     plan_stream($database);
-    my $dispatcher = $server->worker_pid('dispatcher', $database);
+    my $dispatcher = $server->wait_for_worker('dispatcher', $database);
     for my $share (0.2, 0.4, 0.5) {
         wait_for_events($database, $share * $timers);
         is($server->sql("select pg_terminate_backend($dispatcher)"), 't', 'the dispatcher is terminated');
@@ -91,13 +91,13 @@ subtest 'the dispatcher is cancelled' => sub {
 
 subtest 'the launcher is terminated' => sub {
     my $database = $server->new_database('unlaunched');
-    my $launcher = $server->worker_pid('launcher');
-    my $dispatcher = $server->worker_pid('dispatcher', $database);
+    my $launcher = $server->wait_for_worker('launcher');
+    my $dispatcher = $server->wait_for_worker('dispatcher', $database);
     plan_stream($database);
     is($server->sql("select pg_terminate_backend($launcher)"), 't', 'the launcher is terminated');
     my $next = $server->wait_for_worker('launcher', undef, $launcher);
     ok($next, 'another one comes');
-    is($server->worker_pid('dispatcher', $database), $dispatcher, 'the dispatcher stays');
+    is($server->wait_for_worker('dispatcher', $database), $dispatcher, 'the dispatcher stays');
     # The new launcher did not start it, and must find out all the same that it is gone.
     is($server->sql("select pg_terminate_backend($dispatcher)"), 't', 'it is terminated, too');
     ok($server->wait_for_worker('dispatcher', $database, $dispatcher), 'another one comes');
@@ -106,7 +106,7 @@ subtest 'the launcher is terminated' => sub {
 
 subtest 'the launcher and all dispatchers are terminated at once' => sub {
     my $database = $server->new_database('bare');
-    my $dispatcher = $server->worker_pid('dispatcher', $database);
+    my $dispatcher = $server->wait_for_worker('dispatcher', $database);
     my $served = "select string_agg(datname, ' ' order by datname) from pg_stat_activity
         where backend_type = 'durable_timers dispatcher'";
     my $before = $server->sql($served);

@@ -83,8 +83,10 @@ subtest 'whom it runs as' => sub {
 subtest 'deferred triggers do not run as somebody else' => sub {
     $server->sql("create table app_table (n integer); alter table app_table owner to app;
         create function public.spy() returns trigger language plpgsql as
-        \$\$ begin insert into public.effect (name, attempt, note) values ('spy', 0,
-            current_user); return null; end \$\$;
+        \$\$ begin
+            insert into public.effect (name, attempt, note) values ('spy', 0, current_user);
+            return null;
+        end \$\$;
         alter function public.spy() owner to app;
         create constraint trigger spy after insert on app_table deferrable initially deferred
         for each row execute function public.spy()");
@@ -107,9 +109,8 @@ subtest 'what a handler leaves behind in its worker' => sub {
     my $set = "set lock_timeout = '1 ms'; set row_security = off; set timezone = 'Asia/Tokyo';
         perform set_config('custom.trace', 'left', false); perform pg_advisory_lock(77);";
     my $look = "call public.took_effect(t, concat_ws(' ', current_setting('lock_timeout'),
-        current_setting('row_security'),
-        current_setting('timezone'), coalesce(nullif(current_setting('custom.trace', true), ''), 'nothing'),
-        locks, pg_backend_pid()));
+        current_setting('row_security'), current_setting('timezone'),
+        coalesce(nullif(current_setting('custom.trace', true), ''), 'nothing'), locks, pg_backend_pid()));
         return gen_random_uuid();";
     my $locks = "locks bigint := (select count(*) from pg_locks where locktype = 'advisory');";
     $server->add_handler('looking', $look, declare => $locks, database => $database, run_as => 'stranger');

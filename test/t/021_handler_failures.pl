@@ -24,21 +24,6 @@ create trigger keep_history after update on timers.timer for each row when (new.
     execute function keep_history();
 });
 
-subtest 'null' => sub {
-    $server->add_handler('pending', 'call public.took_effect(t); return null;', max_attempts => 2, lease => '11 s',
-        handler_timeout => '900 ms');
-    $server->sql("select plan('pending', '0', 'pending')");
-    $server->await_ok("select effects('pending')", 'the handler is called', expected => 'pending 1');
-    $server->await_ok("select status = 'firing' and kind = 'handler' and attempt = 1
-        and lease_until between clock_timestamp() and clock_timestamp() + interval '11 s'
-        from timers.timer join timers.claim using (timer_id) where correlation_id = 'pending'",
-        'the timer stays claimed for the lease');
-    $server->add_handler('answered', 'return null;', lease => '1 h');
-    $server->sql("select plan('answered', '0', 'answered')");
-    $server->fate_ok('answered', 'firing 1', 'another is left to somebody else');
-    is($server->sql("select timers.mark_fired(id('answered'), gen_random_uuid())"), 't', 'who completes it');
-};
-
 my $failing = "call public.took_effect(t); raise exception 'attempt % failed', t.attempts;";
 
 subtest 'an exception' => sub {
@@ -176,14 +161,22 @@ subtest 'one failure stops nobody' => sub {
         join(' ', grep { $_ % 3 != 1 } 1 .. 30), 'in order');
 };
 
-subtest 'null, in the end' => sub {
-    $server->fate_ok('pending', 'dead 3: timer exceeded attempt ceiling of 2',
-        'after the lease it is tried again, and dies',
-        seconds => 60);
+subtest 'null' => sub {
+    $server->add_handler('pending', 'call public.took_effect(t); return null;', max_attempts => 2, lease => '2 s');
+    $server->sql("select plan('pending', '0', 'pending')");
+    $server->await_ok("select effects('pending')", 'the handler is called', expected => 'pending 1');
+    $server->await_ok("select status = 'firing' and kind = 'handler' and attempt = 1
+        and lease_until between clock_timestamp() and clock_timestamp() + interval '2 s'
+        from timers.timer join timers.claim using (timer_id) where correlation_id = 'pending'",
+        'the timer stays claimed for the lease');
+    $server->fate_ok('pending', 'dead 3: timer exceeded attempt ceiling of 2', 'then it is tried again, and dies');
     is($server->sql("select effects('pending')"), 'pending 1, pending 2', 'the effects of both attempts stand');
-    is($server->sql("select max(started_at) - min(started_at) between '11 s' and '13 s' from effect
-        where name = 'pending'"),
-        't', 'a lease lies between them');
+    is($server->sql("select max(started_at) - min(started_at) >= '2 s' from effect where name = 'pending'"), 't',
+        'a lease lies between them');
+    $server->add_handler('answered', 'return null;', lease => '1 h');
+    $server->sql("select plan('answered', '0', 'answered')");
+    $server->fate_ok('answered', 'firing 1', 'another is left to somebody else');
+    is($server->sql("select timers.mark_fired(id('answered'), gen_random_uuid())"), 't', 'who completes it');
 };
 
 ok(slurp_file($server->logfile) !~ /exited with exit code|terminated by signal/, 'no worker failed in all this');

@@ -29,20 +29,20 @@ subtest 'other timers' => sub {
     $server->sql("select plan('scheduler', '0', 'scheduling')");
     $server->fate_ok('scheduler', 'fired 1', 'a handler schedules timers');
     $server->delivered_ok($_, "delivered: $_") for 'an event', 'new lane', 'many';
-    $server->await_ok("select string_agg(note, ' ' order by position) from effect where name in ('link',
-        'first of a chain')",
+    $server->await_ok("select string_agg(note, ' ' order by position) from effect 
+        where name in ('link', 'first of a chain')",
         'and timers for its own kind', expected => '3 2 1 0');
 
     $server->add_handler('cancelling', "perform timers.cancel(public.id('to be cancelled'));
         perform timers.cancel_correlation('orders', 'to be cancelled, too'); return t.timer_id;");
-    $server->sql("select plan('to be cancelled', '1 h'), plan('to be cancelled, too', '1 h'), plan('canceller', '0',
-        'cancelling')");
+    $server->sql("select plan('to be cancelled', '1 h'), plan('to be cancelled, too', '1 h'),
+        plan('canceller', '0', 'cancelling')");
     $server->fate_ok('canceller', 'fired 1', 'a handler cancels timers');
     is($server->sql("select status('to be cancelled') || ' ' || status('to be cancelled, too')"), 'cancelled cancelled',
         'they are cancelled');
 
-    $server->add_handler('debouncing', "call public.took_effect(t, timers.debounce(public.id('quiet'), 'orders',
-        'quiet',
+    $server->add_handler('debouncing', "call public.took_effect(t,
+        timers.debounce(public.id('quiet'), 'orders', 'quiet',
         case t.correlation_id when 'turn 3' then interval '0' else interval '1 h' end)::text); return t.timer_id;");
     for my $n (1 .. 3) {
         $server->sql("select plan('turn $n', '0', 'debouncing')");

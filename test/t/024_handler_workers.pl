@@ -21,8 +21,8 @@ sub most_at_once {
 # A handler that takes $ms milliseconds and writes down when it ran.
 sub add_timed_handler {
     my ($lane, $ms, %settings) = @_;
-    $server->add_handler($lane, "perform pg_sleep($ms / 1000.0); insert into public.effect (name, attempt, started_at,
-        ended_at)
+    $server->add_handler($lane, "perform pg_sleep($ms / 1000.0);
+        insert into public.effect (name, attempt, started_at, ended_at)
         values (t.correlation_id, t.attempts, started, clock_timestamp()); return t.timer_id;",
         declare => 'started timestamptz := clock_timestamp();', %settings);
     return;
@@ -105,8 +105,8 @@ subtest 'pause and unpause' => sub {
     my $database = $server->new_database('pausing');
     add_timed_handler('pausing', 20, database => $database);
     add_timed_handler('other', 20, database => $database);
-    $server->sql("select plan(l || ' ' || n, '0', l) from unnest('{pausing,other}'::text[]) l, generate_series(1,
-        100) n", $database);
+    $server->sql("select plan(l || ' ' || n, '0', l)
+        from unnest('{pausing,other}'::text[]) l, generate_series(1, 100) n", $database);
     $server->wait_until("select count(*) >= 5 from effect where name like 'pausing %'", database => $database);
     is($server->sql("select timers.pause('pausing')", $database), 't', 'a lane is paused amid its work');
     $server->await_ok("select count(*) from timers.timer where process_manager = 'pausing' and status = 'firing'",
@@ -127,8 +127,8 @@ subtest 'pause and unpause' => sub {
         on name = correlation_id where process_manager = 'pausing'", $database), '101|1|101', 'each once');
     # Paused from the first timer on, also across a restart.
     add_timed_handler('resting', 20, database => $database);
-    $server->sql("select timers.pause('resting'); select plan('resting 1', '0', 'resting'), plan('other 2', '0',
-        'other')", $database);
+    $server->sql("select timers.pause('resting');
+        select plan('resting 1', '0', 'resting'), plan('other 2', '0', 'other')", $database);
     $server->fate_ok('other 2', 'fired 1', 'one that was paused before its first timer', database => $database);
     $server->restart;
     $server->sql("select plan('other 3', '0', 'other')", $database);

@@ -38,17 +38,16 @@ sub fill {
     $server->sql("select plan('event ' || n, '0', 'belled') from generate_series(1, 3000) n;
         select plan('called', '0', 'notified'), plan('worked on', '0', 'claimed'), plan('handled', '0', 'handled'),
             plan('cancelled', '1 h', 'claimed'), plan('dying', '1 h', 'claimed')", $database);
-    $server->sql("select timers.claim_due('claimed'), timers.cancel(id('cancelled')), timers.dead_letter(id('dying'),
-        'why')",
-        $database);
+    $server->sql("select timers.claim_due('claimed'), timers.cancel(id('cancelled')),
+        timers.dead_letter(id('dying'), 'why')", $database);
     $server->wait_until("select count(*) = 3000 and status('called') = 'firing' and status('handled') = 'fired'
         and status('worked on') = 'firing' from timers.outbox", database => $database);
     # What is due when the copies are made.
     $server->sql("select timers.lease_events(10, '1 h');
         select timers.pause('belled'), timers.pause('notified'), timers.pause('handled');
         select plan('due belled ' || n, '0', 'belled'), plan('due notified ' || n, '0', 'notified'),
-            plan('due handled ' || n, '0', 'handled'), plan('due held ' || n, '0', 'held'), plan('far ' || n, '1 day',
-                'belled')
+            plan('due handled ' || n, '0', 'handled'), plan('due held ' || n, '0', 'held'),
+            plan('far ' || n, '1 day', 'belled')
         from generate_series(1, 200) n", $database);
     return;
 }
@@ -66,9 +65,8 @@ sub waits_ok {
     is(join("\n", @missing[ 0 .. ($#missing < 9 ? $#missing : 9) ]), '', 'nothing is missing');
     is(join("\n", (sort keys %left)[ 0 .. (keys %left < 10 ? keys(%left) - 1 : 9) ]), '', 'nothing is there besides');
     # That nothing fires has another reason from now on.
-    $server->sql("update timers.process_manager set paused = false where process_manager <> 'held'; select plan('new',
-        '0')",
-        $database);
+    $server->sql("update timers.process_manager set paused = false where process_manager <> 'held';
+        select plan('new', '0')", $database);
     return;
 }
 
@@ -134,8 +132,8 @@ sub live_database {
 my %copies = (
     plain => sub { $server->sql("create database $_[0]"); run_script($_[0], 'plain.sql') },
     inserts => sub { $server->sql("create database $_[0]"); run_script($_[0], 'inserts.sql') },
-    in_one_transaction => sub { $server->sql("create database $_[0]"); restore($_[0], 'custom',
-        '--single-transaction') },
+    in_one_transaction => sub { $server->sql("create database $_[0]");
+        restore($_[0], 'custom', '--single-transaction') },
     in_parallel => sub { $server->sql("create database $_[0]"); restore($_[0], 'directory', '--jobs=4') },
     by_sections => sub { $server->sql("create database $_[0]");
         restore($_[0], 'custom', "--section=$_") for 'pre-data', 'data', 'post-data' },
@@ -185,9 +183,9 @@ subtest 'an upgraded cluster' => sub {
     $new->append_conf('postgresql.conf', "timezone = 'UTC'\nshared_preload_libraries = 'durable_timers'\n$conf");
     chomp(my $binaries = `pg_config --bindir`);
     chdir PostgreSQL::Test::Utils::tempdir() or die;
-    command_ok([ 'pg_upgrade', '--no-sync', '-b', $binaries, '-B', $binaries, '-d', $server->data_dir, '-D',
-        $new->data_dir,
-        '-s', $new->host, '-p', $server->port, '-P', $new->port ], 'it is upgraded');
+    command_ok([ 'pg_upgrade', '--no-sync', '-b', $binaries, '-B', $binaries,
+        '-d', $server->data_dir, '-D', $new->data_dir, '-s', $new->host, '-p', $server->port, '-P', $new->port ],
+        'it is upgraded');
     $new->start;
     $new->await_ok("select state from timers.workers where worker = 'dispatcher'",
         'a database that was armed is no more',

@@ -26,6 +26,7 @@ LaneScan full_scan(std::int64_t fired) {
 
 std::vector<Lane*> open_lanes(LaneBook& book, int count) {
     std::vector<Lane*> lanes;
+    lanes.reserve(static_cast<std::size_t>(count));
     for (int i = 0; i < count; i++) lanes.push_back(&book.lane("lane " + std::to_string(i)));
     return lanes;
 }

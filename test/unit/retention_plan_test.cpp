@@ -132,8 +132,8 @@ Sweep step(std::vector<Row>& rows, Instant from, Instant before, std::size_t mos
 std::optional<int> steps_until_rest(RetentionPlan& plan, std::vector<Row>& rows, Instant now) {
     for (int steps = 0; steps < 1000; steps++) {
         if (plan.due() > now) return steps;
-        plan.swept(step(rows, plan.from(), later_by(now, -retention), static_cast<std::size_t>(plan.rows())),
-                   now, retention, pause);
+        plan.swept(step(rows, plan.from(), later_by(now, -retention), static_cast<std::size_t>(plan.rows())), now,
+                   retention, pause);
     }
     return std::nullopt;
 }
