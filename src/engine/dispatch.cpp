@@ -59,6 +59,7 @@ void Dispatch::look_whether_armed() {
 
 void Dispatch::read_settings() {
     settings_stale_ = false;
+    defaults_ = Defaults();
     for (auto& [name, lane] : book_.lanes()) lane.known = false;
     store::each_lane_settings([this](std::string_view name, core::LaneSettings settings) {
         book_.set(book_.lane(name), std::move(settings));
@@ -75,7 +76,7 @@ void Dispatch::learn(core::Lane& lane) {
     if (auto settings = store::lane_settings(lane.name)) book_.set(lane, std::move(*settings));
 }
 
-void Dispatch::reload() { settings_stale_ = true; }
+void Dispatch::reload() { settings_stale_ |= Defaults() != defaults_; }
 
 void Dispatch::open() {
     const core::Instant wall = pg::wall_clock();

@@ -7,6 +7,7 @@
 //   close()       the deadline is published                                     (no transaction)
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -15,6 +16,7 @@
 #include "engine/safe_marks.hpp"
 #include "engine/waking.hpp"
 #include "store/firing.hpp"
+#include "store/settings.hpp"
 
 namespace engine {
 
@@ -38,6 +40,13 @@ public:
     core::Instant deadline() const { return deadline_; }
 
 private:
+    // The server's settings that stand in the book for what process managers leave open.
+    struct Defaults {
+        std::int64_t lease = store::default_lease();
+        std::optional<std::int64_t> retention = store::default_retention();
+        bool operator==(const Defaults&) const = default;
+    };
+
     struct Serving {
         core::Lane* lane;
         core::LaneScan scan;
@@ -66,6 +75,7 @@ private:
     const std::string identity_;
     bool armed_ = true;                    // false: this database is a copy, and waits for timers.arm()
     core::LaneBook book_;
+    Defaults defaults_;
     SafeMarks safe_marks_;
     std::vector<Serving> served_;          // in the pass under way
     core::Instant bound_ = core::distant_past;

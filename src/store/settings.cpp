@@ -21,7 +21,8 @@ std::int64_t microseconds(int milliseconds) { return static_cast<std::int64_t>(m
 void define_settings() {
     pg::define_int("durable_timers.lease", "How long a claim holds unless it is renewed.", &lease_ms, lease_ms, 1,
                    INT_MAX, GUC_UNIT_MS, pg::Reload::on_reload);
-    pg::define_int("durable_timers.batch_size", "How many timers one transaction of the dispatcher fires at most.",
+    pg::define_int("durable_timers.batch_size",
+                   "How many timers one scan of the dispatcher takes at most; a backlog gets several scans a transaction.",
                    &batch, batch, 1, 100000, 0, pg::Reload::on_reload);
     pg::define_int("durable_timers.handler_timeout", "How long a handler may run before it is interrupted.",
                    &handler_timeout_ms, handler_timeout_ms, 1, INT_MAX, GUC_UNIT_MS, pg::Reload::on_reload);

@@ -13,7 +13,7 @@ void define_settings();
 std::int64_t default_lease();
 // How long ended timers are kept, microseconds; nothing: for ever.
 std::optional<std::int64_t> default_retention();
-// Timers that one transaction of the dispatcher fires at most.
+// Timers that one scan of the dispatcher takes at most.
 int batch_size();
 
 

@@ -9,8 +9,8 @@ use Test::More;
 my $server = TimerServer->start_new('main', conf => 'max_prepared_transactions = 10');
 
 sub prepare {
-    my ($name, $work, $database) = @_;
-    $server->sql("begin; $work; prepare transaction '$name'", $database);
+    my ($name, $work, $database, $before) = @_;
+    $server->sql(($before // '') . "begin; $work; prepare transaction '$name'", $database);
     return;
 }
 
@@ -39,9 +39,9 @@ subtest 'COMMIT PREPARED before the timer is due' => sub {
 
 subtest 'ROLLBACK PREPARED' => sub {
     my %in = (database => $server->new_database('undone'));
-    $server->sql("select plan('moved', '300 ms'), plan('dropped', '300 ms'), plan('far', '1 hour')", $in{database});
     prepare('undone', "select plan('undone', '0'), plan('moved', '2 hours'), timers.cancel(id('dropped')),
-        plan('far', '0')", $in{database});
+        plan('far', '0')", $in{database},
+        "select plan('moved', '300 ms'), plan('dropped', '300 ms'), plan('far', '1 hour');");
     $server->sql("select plan('fence', '500 ms')", $in{database});
     $server->delivered_ok('fence', 'a later timer is delivered', %in);
     is($server->delivered($in{database}), 'fence', 'what the prepared transaction holds is not');

@@ -65,13 +65,13 @@ for my $strategy ('wal_log', 'file_copy') {
 
 subtest 'a dump and restore' => sub {
     $server->sql('create database restored');
-    system_or_bail('pg_restore', '-d', $server->connstr('restored'), $dump);
+    command_ok([ 'pg_restore', '-d', $server->connstr('restored'), $dump ], 'it is restored');
     waits_ok('restored');
 };
 
 subtest 'a restore in parallel' => sub {
     $server->sql('create database restored_in_parallel');
-    system_or_bail('pg_restore', '-j', '3', '-d', $server->connstr('restored_in_parallel'), $dump);
+    command_ok([ 'pg_restore', '-j', '3', '-d', $server->connstr('restored_in_parallel'), $dump ], 'it is restored');
     waits_ok('restored_in_parallel');
 };
 

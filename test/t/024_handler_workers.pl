@@ -138,6 +138,28 @@ subtest 'pause and unpause' => sub {
     $server->fate_ok('resting 1', 'fired 1', 'until it is unpaused', database => $database);
 };
 
+subtest 'a flood' => sub {
+    my $database = $server->new_database('flooded');
+    my $setting = 'durable_timers.handler_workers';
+    $server->sql("alter system set $setting = 1; select pg_reload_conf()");
+    $server->wait_until("select current_setting('$setting')", expected => '1');
+    $server->add_handler('flood', 'perform pg_sleep(0.002); return t.timer_id;', database => $database);
+    add_timed_handler('quiet', 1, database => $database);
+    $server->sql("select count(plan('flood ' || n, '0', 'flood')) from generate_series(1, 10000) n", $database);
+    my $flooded = "select count(*) from timers.timer where process_manager = 'flood' and status = 'fired'";
+    $server->wait_until("select ($flooded) > 10", database => $database);
+    for my $n (1 .. 5) {
+        my $before = $server->sql($flooded, $database);
+        $server->sql("select plan('quiet $n', '0', 'quiet')", $database);
+        $server->fate_ok("quiet $n", 'fired 1', 'another lane takes its turn', database => $database, seconds => 5);
+        cmp_ok($server->sql($flooded, $database), '>', $before, 'and so does the flood');
+    }
+    cmp_ok($server->sql($flooded, $database), '<', 10000, 'which goes on');
+    $server->sql("alter system reset $setting; select pg_reload_conf()");
+    $server->wait_until("select current_setting('$setting')", expected => '6');
+    $server->sql("drop database $database");
+};
+
 subtest 'handlers are configured for timers that are there' => sub {
     my $database = $server->new_database('late');
     $server->sql("select timers.configure('late', delivery => 'external');

@@ -195,8 +195,8 @@ subtest 'an upgraded cluster' => sub {
     $new->sql("delete from timers.outbox where correlation_id = 'fence'", $original);
     fires_ok($new, $original, 'original');
     $new->restart;
-    is($new->sql("select state from timers.workers where worker = 'dispatcher'", $original), 'running',
-        'and stays armed');
+    $new->await_ok("select state from timers.workers where worker = 'dispatcher'", 'and stays armed',
+        database => $original, expected => 'running');
 };
 
 done_testing();
