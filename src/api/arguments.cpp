@@ -75,12 +75,21 @@ Datum Arguments::instant(int position, const char* name) const {
     return datum;
 }
 
-std::int64_t Arguments::span(int position, const char* name) const {
+core::Instant Arguments::after(core::Instant now, int position, const char* name) const {
     const Datum datum = required(position, name);
-    const core::Instant now = pg::wall_clock();
+    // What would leave the range of timestamptz, months taken as long: the server's error does not name the argument.
+    const Interval* interval = DatumGetIntervalP(datum);
+    const double days = 31.0 * interval->month + interval->day + static_cast<double>(interval->time) / USECS_PER_DAY;
+    constexpr double most_days = 280000.0 * 365;
+    if (days > most_days || days < -most_days / 100) refuse(ERRCODE_INVALID_PARAMETER_VALUE, name, "is out of range");
     return pg::call([=] {
-        return DatumGetTimestampTz(DirectFunctionCall2(timestamptz_pl_interval, TimestampTzGetDatum(now), datum)) - now;
+        return DatumGetTimestampTz(DirectFunctionCall2(timestamptz_pl_interval, TimestampTzGetDatum(now), datum));
     });
+}
+
+std::int64_t Arguments::span(int position, const char* name) const {
+    const core::Instant now = pg::wall_clock();
+    return after(now, position, name) - now;
 }
 
 std::int64_t Arguments::positive_span(int position, const char* name) const {

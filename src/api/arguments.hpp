@@ -28,6 +28,8 @@ public:
     Datum correlation_id(int position) const;
     // A finite point in time.
     Datum instant(int position, const char* name) const;
+    // `now` plus a span of time.
+    core::Instant after(core::Instant now, int position, const char* name) const;
     // A span of time in microseconds; months and days count as on this day's calendar.
     std::int64_t span(int position, const char* name) const;
     // One that is longer than nothing.

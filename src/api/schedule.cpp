@@ -39,12 +39,8 @@ TIMERS_FUNCTION(timers_schedule) {
 }
 
 TIMERS_FUNCTION(timers_schedule_in) {
-    const Datum delay = arguments.required(3, "delay");
     // The clock of this moment, not of the transaction's start.
-    const core::Instant now = pg::wall_clock();
-    const Datum fire_at =
-        pg::call([=] { return DirectFunctionCall2(timestamptz_pl_interval, TimestampTzGetDatum(now), delay); });
-    api::check_finite(DatumGetTimestampTz(fire_at), "delay");
+    const Datum fire_at = TimestampTzGetDatum(arguments.after(pg::wall_clock(), 3, "delay"));
     return api::outcome_value(
         schedule_in_lane(request_from(arguments, fire_at), api::mode_of(arguments.required(5, "mode"))));
 }
