@@ -30,14 +30,14 @@ constexpr std::int64_t jump = core::second;
 Dispatch::Dispatch() : identity_(store::own_identity()) {}
 
 void Dispatch::start() {
-    look_whether_armed();
     // Writers that started before the floor was known have read the stored marks instead.
     raise_floor(std::max(store::highest_safe_mark(), core::distant_past + 1));
     read_settings();
-    store::each_lane_with_timers([this](std::string_view lane) {
-        book_.lane(lane);
-        if (armed_) ensure_lane(lane);
-    });
+    store::each_lane_with_timers([this](std::string_view lane) { book_.lane(lane); });
+    // After the lanes: if they are a restore's, what came with them shows by now, and it brings the rows itself.
+    look_whether_armed();
+    if (armed_)
+        for (const auto& [name, lane] : book_.lanes()) ensure_lane(name);
     store::each_safe_mark([this](std::string_view name, core::Instant safe_at) {
         set_first_mark(name, safe_at);
         book_.lane(name).mark = safe_at;
@@ -180,9 +180,10 @@ void Dispatch::work() {
     for (Serving& serving : served_)
         if (!serving.failed && !serving.scan.full) serving.ahead = *wake++;
 
-    // Timers that came by COPY or by hand, or beside another transaction that was first and rolled back.
+    // Timers that came by COPY or by hand, or beside another transaction that was first and rolled back. Those of a restore
+    // have disarmed the database by now, and their rows come, too.
     for (const Serving& serving : served_)
-        if (!serving.lane->known && has_timers(serving)) ensure_lane(serving.lane->name);
+        if (!serving.lane->known && has_timers(serving) && store::is_armed()) ensure_lane(serving.lane->name);
 }
 
 void Dispatch::committed() {
