@@ -48,6 +48,8 @@ insert into call (text) values
     ('timers.schedule_in($id, ''regress x'', null, ''1 day'')'),
     ('timers.schedule_in($id, ''regress x'', '''', ''1 day'')'),
     ('timers.schedule_in($id, ''regress x'', ''saga'', null)'),
+    ('timers.schedule_in($id, ''regress x'', ''saga'', ''300000 years'')'),
+    ('timers.schedule_in($id, ''regress x'', ''saga'', ''-300000 years'')'),
     ('timers.schedule_in($id, ''regress x'', ''saga'', ''1 day'', null)'),
     ('timers.schedule_in($id, ''regress x'', ''saga'', ''1 day'', mode => null)'),
     ('timers.schedule_once(null, ''regress x'', ''saga'', ''2090-01-01'')'),

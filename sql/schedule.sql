@@ -95,6 +95,10 @@ from timers.lookup(pg_temp.id(6));
 -- Months are those of the calendar.
 select timers.schedule_in(pg_temp.id(6), 'regress schedule', 'saga 6', '1 month');
 select fire_at between now() + '1 month' and now() + '1 month 1 hour' as a_month from timers.lookup(pg_temp.id(6));
+-- As far as time goes.
+select timers.schedule_in(pg_temp.id(6), 'regress schedule', 'saga 6', '285000 years');
+select timers.schedule_in(pg_temp.id(6), 'regress schedule', 'saga 6', '-6000 years');
+select fire_at < '0001-01-01 BC' as long_ago from timers.lookup(pg_temp.id(6));
 rollback;
 
 -- A timer may change its lane and its correlation.

@@ -77,11 +77,15 @@ Datum Arguments::instant(int position, const char* name) const {
 
 core::Instant Arguments::after(core::Instant now, int position, const char* name) const {
     const Datum datum = required(position, name);
-    // What would leave the range of timestamptz, months taken as long: the server's error does not name the argument.
+    // What would leave the range of timestamptz, give or take a year: the server's error does not name the argument.
+    constexpr double days_a_month = 146097.0 / 4800;
+    constexpr double year = 366;
     const Interval* interval = DatumGetIntervalP(datum);
-    const double days = 31.0 * interval->month + interval->day + static_cast<double>(interval->time) / USECS_PER_DAY;
-    constexpr double most_days = 280000.0 * 365;
-    if (days > most_days || days < -most_days / 100) refuse(ERRCODE_INVALID_PARAMETER_VALUE, name, "is out of range");
+    const double days =
+        days_a_month * interval->month + interval->day + static_cast<double>(interval->time) / USECS_PER_DAY;
+    const double most = static_cast<double>(END_TIMESTAMP - now) / USECS_PER_DAY - year;
+    const double least = static_cast<double>(MIN_TIMESTAMP - now) / USECS_PER_DAY + year;
+    if (days > most || days < least) refuse(ERRCODE_INVALID_PARAMETER_VALUE, name, "is out of range");
     return pg::call([=] {
         return DatumGetTimestampTz(DirectFunctionCall2(timestamptz_pl_interval, TimestampTzGetDatum(now), datum));
     });
