@@ -6,11 +6,11 @@
 
 namespace api {
 
-namespace {
-
-[[noreturn]] void refuse(int sqlstate, const char* argument, const std::string& why) {
+void refuse(int sqlstate, const char* argument, const std::string& why) {
     pg::raise(sqlstate, std::string("argument \"") + argument + "\" " + why);
 }
+
+namespace {
 
 // Indexed, and an index entry has to fit in a third of a page.
 constexpr std::size_t longest_correlation_id = 1024;

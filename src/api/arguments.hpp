@@ -41,6 +41,9 @@ private:
     FunctionCallInfo call_;
 };
 
+// Raises that `argument` ..., in the words of `why`.
+[[noreturn]] void refuse(int sqlstate, const char* argument, const std::string& why);
+
 // The characters of a text; valid as long as the datum is.
 std::string_view view_of(Datum datum);
 

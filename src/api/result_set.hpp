@@ -1,6 +1,8 @@
 // SQL-callable functions that return a set: all rows at once, in a tuplestore.
 #pragma once
 
+#include <span>
+
 #include "api/function.hpp"
 
 namespace api {
@@ -10,7 +12,10 @@ struct ResultSet {
     TupleDesc shape;
 };
 
-// Adds a row: the columns of `rows` from `column` on, as many as the result has.
+// Adds a row, a value for each column.
+void put(const ResultSet& result, std::span<const pg::Value> row);
+
+// The same from a statement's row: the columns of `rows` from `column` on, as many as the result has.
 void put_row(const ResultSet& result, const pg::Rows& rows, std::uint64_t row, int column);
 
 // Prepares the call for a set in materialize mode.

@@ -53,7 +53,7 @@ TIMERS_FUNCTION(timers_schedule_once) {
 TIMERS_FUNCTION(timers_debounce) {
     const core::Instant now = pg::wall_clock();
     const core::Instant fire_at = core::later_by(now, arguments.span(3, "quiet"));
-    if (fire_at < now) pg::raise(ERRCODE_INVALID_PARAMETER_VALUE, "argument \"quiet\" must not be negative");
+    if (fire_at < now) api::refuse(ERRCODE_INVALID_PARAMETER_VALUE, "quiet", "must not be negative");
     if (!arguments.is_null(5)) arguments.positive_span(5, "max_wait");
     const store::Request request = request_from(arguments, TimestampTzGetDatum(fire_at));
     engine::ensure_lane(api::view_of(request.process_manager));
@@ -78,9 +78,8 @@ TIMERS_SET_FUNCTION(timers_schedule_many) {
                                store::Outcome::too_late})
         outcomes[static_cast<int>(outcome)] = api::outcome_value(outcome).datum;
     store::schedule_many(requests, mode, [&](Datum timer_id, store::Outcome outcome) {
-        Datum values[2] = {timer_id, outcomes[static_cast<int>(outcome)]};
-        bool nulls[2] = {};
-        pg::call([&] { tuplestore_putvalues(result.rows, result.shape, values, nulls); });
+        const pg::Value row[] = {{timer_id}, {outcomes[static_cast<int>(outcome)]}};
+        api::put(result, row);
     });
 }
 

@@ -17,7 +17,7 @@ namespace {
 constexpr std::size_t longest_channel = NAMEDATALEN - 1;
 
 void refuse(const char* argument, const std::string& why) {
-    pg::raise(ERRCODE_INVALID_PARAMETER_VALUE, std::string("argument \"") + argument + "\" " + why);
+    api::refuse(ERRCODE_INVALID_PARAMETER_VALUE, argument, why);
 }
 
 // A handler that the caller may use: no role gets to run what its configurer could not.
@@ -79,16 +79,16 @@ TIMERS_FUNCTION(timers_configure) {
     if (!settings.handler_timeout.null) arguments.positive_span(11, "handler_timeout");
     check_not_negative(arguments, 12, "retention");
 
+    // Before the row is looked at: nobody else adds it meanwhile.
+    engine::lock_lane(api::view_of(process_manager));
     const std::string delivery = settings.delivery.null ? "" : api::label_of(settings.delivery.datum);
     if (delivery == "notify" && settings.channel.null && !store::has_channel(process_manager))
         refuse("channel", "must be given for delivery \"notify\"");
-    const bool had_handler = store::has_handler(process_manager);
-    if (delivery == "handler" && settings.handler.null && !had_handler)
+    if (delivery == "handler" && settings.handler.null && !store::has_handler(process_manager))
         refuse("handler", "must be given for delivery \"handler\"");
     // Who names a handler stands for it, unless another role is named: then that one does.
     if (!settings.handler.null && settings.run_as.null) settings.run_as = checked_role(GetUserId());
     if (!settings.delivery.null) settings.delivery = store::text_value(delivery);
-    engine::lock_lane(api::view_of(process_manager));
     store::configure(process_manager, settings);
     return {0};
 }

@@ -1,6 +1,5 @@
 // The workers as shared memory knows them, for the view timers.workers.
 
-#include <iterator>
 #include <optional>
 
 #include "api/result_set.hpp"
@@ -60,13 +59,7 @@ void put(const api::ResultSet& result, const Row& row) {
                                  count(row.wakeups),
                                  count(row.fired),
                                  explanation != nullptr ? store::text_value(explanation) : pg::null_value};
-    Datum values[std::size(columns)];
-    bool nulls[std::size(columns)];
-    for (std::size_t i = 0; i < std::size(columns); i++) {
-        values[i] = columns[i].datum;
-        nulls[i] = columns[i].null;
-    }
-    pg::call([&] { tuplestore_putvalues(result.rows, result.shape, values, nulls); });
+    api::put(result, columns);
 }
 
 }  // namespace

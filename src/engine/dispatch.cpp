@@ -37,7 +37,8 @@ void Dispatch::start() {
     // After the lanes: if they are a restore's, what came with them shows by now, and it brings the rows itself.
     look_whether_armed();
     if (armed_)
-        for (const auto& [name, lane] : book_.lanes()) ensure_lane(name);
+        for (const auto& [name, lane] : book_.lanes())
+            if (!lane.known) ensure_lane(name);
     store::each_safe_mark([this](std::string_view name, core::Instant safe_at) {
         set_first_mark(name, safe_at);
         book_.lane(name).mark = safe_at;
@@ -99,12 +100,8 @@ void Dispatch::open() {
     lease_mark_ = std::min(lease_mark_, taken.lease);
     next_lease_ = std::min(next_lease_, taken.lease);
     settings_stale_ |= taken.settings_changed || taken.look_everywhere;
-    if (taken.spilled != core::never) {
-        lanes_stale_ = true;
-        for (auto& [name, lane] : book_.lanes()) {
-            lane.mark = std::min(lane.mark, taken.spilled);
-        }
-    }
+    if (taken.spilled != core::never)
+        for (auto& [name, lane] : book_.lanes()) lane.mark = std::min(lane.mark, taken.spilled);
     if (taken.touched) book_.wake_locked(wall);
     if (prepared_seen_ && wall >= prepared_due_) {
         everywhere_ = true;

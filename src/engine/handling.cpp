@@ -20,29 +20,8 @@ constexpr std::int64_t overrun = 10 * core::second;
 
 Datum datum_of(const pg_uuid_t& id) { return UUIDPGetDatum(&id); }
 
-}  // namespace
-
-Handling::Handling() : identity_(store::own_identity()), name_("handler worker/" + std::to_string(MyProcPid)) {}
-
-std::optional<Claimed> Handling::claim(const std::string& lane) {
-    settings_ = store::handler_settings(lane);
-    if (!settings_) return std::nullopt;
-
-    std::optional<Claimed> claimed;
-    // A handler holds its claim for as long as it may run, so that no second one starts beside it.
-    const std::int64_t lease = std::max(settings_->lease, settings_->time_limit + overrun);
-    const ClaimRequest request{lane, pg::wall_clock(), 1, lease, {"handler", name_, identity_}};
-    const ClaimOutcome outcome =
-        claim_due(request, [&](const pg::Rows& rows, std::uint64_t row, int column) {
-            claimed = Claimed{lane, *DatumGetUUIDP(rows.datum(row, column)),
-                              *DatumGetUUIDP(rows.datum(row, column + 7))};
-        });
-    if (claimed && outcome.more) ask_for_help();
-    if (!claimed) note_next_look(lane, outcome.next);
-    return claimed;
-}
-
-void Handling::run_handler(const Claimed& claimed, const store::HandlerSettings& settings) {
+void run_handler(const Claimed& claimed) {
+    const store::HandlerSettings& settings = claimed.settings;
     const Oid function = pg::find_function(settings.function, store::timer_type());
     if (!OidIsValid(function))
         pg::raise(ERRCODE_UNDEFINED_FUNCTION, "handler \"" + settings.function + "\" does not exist");
@@ -69,16 +48,38 @@ void Handling::run_handler(const Claimed& claimed, const store::HandlerSettings&
         pg::raise(ERRCODE_T_R_SERIALIZATION_FAILURE, "the claim was taken away while the handler ran");
 }
 
-void Handling::handle(const Claimed& claimed, bool (*interrupted)()) {
-    const auto failure = pg::attempt([&] { run_handler(claimed, *settings_); }, true);
+}  // namespace
+
+Handling::Handling() : identity_(store::own_identity()), name_("handler worker/" + std::to_string(MyProcPid)) {}
+
+std::optional<Claimed> Handling::claim(const std::string& lane) {
+    const std::optional<store::HandlerSettings> settings = store::handler_settings(lane);
+    if (!settings) return std::nullopt;
+
+    std::optional<Claimed> claimed;
+    // A handler holds its claim for as long as it may run, so that no second one starts beside it.
+    const std::int64_t lease = std::max(settings->lease, settings->time_limit + overrun);
+    const ClaimRequest request{lane, pg::wall_clock(), 1, lease, {"handler", name_, identity_}};
+    const ClaimOutcome outcome =
+        claim_due(request, [&](const pg::Rows& rows, std::uint64_t row, int column) {
+            claimed = Claimed{lane, *DatumGetUUIDP(rows.datum(row, column)),
+                              *DatumGetUUIDP(rows.datum(row, column + 7)), *settings};
+        });
+    if (claimed && outcome.more) ask_for_help();
+    if (!claimed) note_next_look(lane, outcome.next);
+    return claimed;
+}
+
+void handle(const Claimed& claimed, bool (*interrupted)()) {
+    const auto failure = pg::attempt([&] { run_handler(claimed); }, true);
     if (!failure) return;
-    const Datum id = datum_of(claimed.timer_id);
-    const Datum token = datum_of(claimed.token);
     if (interrupted()) {
-        store::give_back(id, token);
-    } else if (store::fail(id, token, failure->message)) {
+        give_back(claimed);
+    } else if (store::fail(datum_of(claimed.timer_id), datum_of(claimed.token), failure->message)) {
         pg::log("the handler of process manager \"" + claimed.process_manager + "\" failed: " + failure->message);
     }
 }
+
+void give_back(const Claimed& claimed) { store::give_back(datum_of(claimed.timer_id), datum_of(claimed.token)); }
 
 }  // namespace engine

@@ -16,6 +16,7 @@ struct Claimed {
     std::string process_manager;
     pg_uuid_t timer_id;
     pg_uuid_t token;
+    store::HandlerSettings settings;    // as of the claim
 };
 
 class Handling {
@@ -26,16 +27,16 @@ public:
     // lane is not to be served by handlers now.
     std::optional<Claimed> claim(const std::string& lane);
 
-    // After its commit, in a transaction of its own: calls the handler, and completes, leaves or fails the claim.
-    // `interrupted` tells whether the worker is being sent away: then the attempt is given back.
-    void handle(const Claimed& claimed, bool (*interrupted)());
-
 private:
-    void run_handler(const Claimed& claimed, const store::HandlerSettings& settings);
-
     const std::string identity_;
     const std::string name_;
-    std::optional<store::HandlerSettings> settings_;    // as of the claim
 };
+
+// After its commit, in a transaction of its own: calls the handler, and completes, leaves or fails the claim.
+// `interrupted` tells whether the worker is being sent away: then the attempt is given back.
+void handle(const Claimed& claimed, bool (*interrupted)());
+
+// The same when the handler is not even to begin: the timer is scheduled again, and the attempt does not count.
+void give_back(const Claimed& claimed);
 
 }  // namespace engine

@@ -21,12 +21,10 @@ bool SafeMarks::ready(Oid timer_table, core::Instant now) {
         collecting_ = true;
     }
     const std::vector<pg::LockHolder> writers = pg::table_writers(timer_table);
-    const bool prepared =
-        std::any_of(writers.begin(), writers.end(), [](const pg::LockHolder& writer) { return writer.prepared; });
     const bool gone = std::all_of(writers_.begin(), writers_.end(), [&](const pg::LockHolder& holder) {
         return pg::has_let_go(holder, writers);
     });
-    if (gone && !prepared) return true;
+    if (gone && !pg::any_prepared(writers)) return true;
     due_ = core::later_by(now, between_looks);
     return false;
 }

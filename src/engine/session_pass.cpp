@@ -65,8 +65,11 @@ public:
             return lane;
         };
         if (only) {
-            open(*only).settings = store::lane_settings(*only).value_or(core::LaneSettings{});
-            lanes.begin()->second.stored = store::safe_mark(*only);
+            SessionLane& lane = open(*only);
+            lane.settings = store::lane_settings(*only).value_or(core::LaneSettings{});
+            // A mark in memory is enough.
+            const ScanStart start = scan_start(*only);
+            if (!start.shared || start.mark == core::distant_past) lane.stored = store::safe_mark(*only);
         } else {
             store::each_lane_with_timers(open);
             store::each_lane_settings([&](std::string_view name, core::LaneSettings settings) {

@@ -104,12 +104,12 @@ core::TransactionNotes& notes() { return state().notes; }
 void note_lease(Instant lease_until) { state().lease = std::min(state().lease, lease_until); }
 void note_settings_changed() { state().settings_changed = true; }
 void note_extension_changed() { state().extension_changed = true; }
+void note_prepared_finished() { state().prepared_finished = true; }
+
 void disarm_once() {
     if (std::exchange(state().disarmed, true)) return;
     store::disarm();
 }
-
-void note_prepared_finished() { state().prepared_finished = true; }
 
 void raise_mark_at_commit(std::string_view lane, Instant mark, const ScanStart& since) {
     // A mark past the clock would skip what is written meanwhile.

@@ -38,11 +38,11 @@ bool has_let_go(const LockHolder& holder, const std::vector<LockHolder>& writers
     });
 }
 
-bool prepared_writers(Oid table) {
-    if (max_prepared_xacts == 0) return false;
-    const auto writers = table_writers(table);
+bool any_prepared(const std::vector<LockHolder>& writers) {
     return std::any_of(writers.begin(), writers.end(), [](const LockHolder& writer) { return writer.prepared; });
 }
+
+bool prepared_writers(Oid table) { return max_prepared_xacts > 0 && any_prepared(table_writers(table)); }
 
 bool try_lock_name(uint32 hash) {
     const LOCKTAG tag = tag_of(hash);

@@ -17,6 +17,9 @@ std::vector<LockHolder> table_writers(Oid table);
 // Whether `holder`, seen in an earlier answer of table_writers(), has let the table go as of `writers`.
 bool has_let_go(const LockHolder& holder, const std::vector<LockHolder>& writers);
 
+// Whether a prepared transaction is among them.
+bool any_prepared(const std::vector<LockHolder>& writers);
+
 // Whether some prepared transaction has written the table.
 bool prepared_writers(Oid table);
 

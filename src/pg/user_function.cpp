@@ -12,6 +12,8 @@ extern "C" {
 
 namespace pg {
 
+volatile sig_atomic_t user_function_runs = false;
+
 namespace {
 
 // How long the function may take to end once it has been interrupted.
@@ -32,6 +34,7 @@ void within(std::int64_t limit, Body&& body) {
     // However the body ends; a cancel that comes too late must not hit what follows.
     struct Disarm {
         ~Disarm() {
+            user_function_runs = false;
             disable_timeout(STATEMENT_TIMEOUT, false);
             disable_timeout(overrun, false);
             QueryCancelPending = false;
@@ -44,6 +47,8 @@ void within(std::int64_t limit, Body&& body) {
         enable_timeout_after(overrun, milliseconds + grace_ms);
     });
     const Disarm disarm;
+    user_function_runs = true;
+    if (QueryCancelPending) InterruptPending = true;
     body();
 }
 

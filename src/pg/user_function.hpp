@@ -1,6 +1,7 @@
 // Calling a function of the user's from a worker: as a role, restricted, and no longer than it may take.
 #pragma once
 
+#include <csignal>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -22,6 +23,10 @@ bool returns(Oid function, Oid type);
 
 // The role of that name; InvalidOid when there is none.
 Oid find_role(const std::string& name);
+
+// Whether call_as() is in the function now: for a signal handler, which may interrupt that, but not what comes before and
+// after. A request to cancel that is pending when the function begins interrupts it at once.
+extern volatile sig_atomic_t user_function_runs;
 
 // Lets go of advisory locks that such a function has taken for the session. Outside a transaction.
 void release_session_locks();

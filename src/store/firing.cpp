@@ -28,7 +28,8 @@ constinit pg::Statement claim_pass{
 // $1 lane, $2 start, $3 bound, $4 due, $5 ceiling, $6 now, $7 the error. From one second, doubling, to an hour.
 constinit pg::Statement set_back_first{R"sql(
 with first as materialized (
-    select t.ctid as tid from timers.timer t
+    select t.ctid as tid, (t.attempts operator(pg_catalog.-) t.forgiven) operator(pg_catalog.>=) $5 as spent
+    from timers.timer t
     where t.process_manager operator(pg_catalog.=) $1
       and t.wake_at operator(pg_catalog.>=) $2 and t.wake_at operator(pg_catalog.<=) $3
       and t.status operator(pg_catalog.=) 'scheduled'
@@ -36,10 +37,10 @@ with first as materialized (
     for no key update of t skip locked
 )
 update timers.timer t
-set status = case when (t.attempts operator(pg_catalog.-) t.forgiven) operator(pg_catalog.>=) $5 then 'dead' else t.status end,
-    died_at = case when (t.attempts operator(pg_catalog.-) t.forgiven) operator(pg_catalog.>=) $5 then $6 end,
+set status = case when first.spent then 'dead' else t.status end,
+    died_at = case when first.spent then $6 end,
     attempts = t.attempts operator(pg_catalog.+) 1,
-    fire_at = case when (t.attempts operator(pg_catalog.-) t.forgiven) operator(pg_catalog.>=) $5 then t.fire_at
+    fire_at = case when first.spent then t.fire_at
         else $6 operator(pg_catalog.+) pg_catalog.make_interval(
             secs => least(3600, pg_catalog.power(2, least(t.attempts, 12)))) end,
     updated_at = $6,

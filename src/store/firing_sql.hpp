@@ -137,7 +137,8 @@ taken as materialized (
     group by task.place, task.share, a.scanned
 ), )sql";
 
-inline constexpr auto outbox_text = tasks_and_scan("coalesce(p.delivery, 'outbox') operator(pg_catalog.=) 'outbox'") + take_all +
+inline constexpr auto outbox_text =
+    tasks_and_scan("coalesce(p.delivery, 'outbox') operator(pg_catalog.=) 'outbox'") + take_all +
     lock_and_move("'fired'", "case when k.due and not k.spent "
                              "then timers._event_id(t.timer_id, t.fire_at) else t.fired_event_id end") + R"sql(
 delivered as (
@@ -173,7 +174,9 @@ lease as (
 }
 
 // $11 channels, a lane each. The payload travels along if all of it fits; a message holds less than 8000 bytes.
-inline constexpr auto notify_text = tasks_and_scan("p.delivery operator(pg_catalog.=) 'notify'") + take_all + lock_and_move("'firing'", "t.fired_event_id") +
+inline constexpr auto notify_text =
+    tasks_and_scan("p.delivery operator(pg_catalog.=) 'notify'") + take_all +
+    lock_and_move("'firing'", "t.fired_event_id") +
     claim_moved("'notify'", "'dispatcher'") + R"sql(
 channel as (
     select a.place, a.channel from pg_catalog.unnest($11) with ordinality as a (channel, place)
@@ -199,7 +202,8 @@ select )sql" + scan_columns + ", (select pg_catalog.count(*) from sent)" + from_
 
 // $11 how many at most, $12 who claims, $13 as what. A row per claimed timer, and one per lane without any.
 inline constexpr auto claim_text =
-    tasks_and_scan("($13 operator(pg_catalog.<>) 'handler' or p.delivery operator(pg_catalog.=) 'handler')") + take_earliest + lock_and_move("'firing'", "t.fired_event_id") +
+    tasks_and_scan("($13 operator(pg_catalog.<>) 'handler' or p.delivery operator(pg_catalog.=) 'handler')") + take_earliest +
+    lock_and_move("'firing'", "t.fired_event_id") +
     claim_moved("$13", "$12") + R"sql(
 held as (
     select m.place, m.key, m.timer_id, m.process_manager, m.correlation_id, m.fire_at, m.payload, m.attempts,

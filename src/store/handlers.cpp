@@ -33,25 +33,24 @@ constexpr auto fail_text = end_claim + R"sql(
     select coalesce(extract(epoch from p.retry_delay)::pg_catalog.float8, $4) as delay,
            coalesce(p.retry_factor, $5) as factor,
            coalesce(extract(epoch from p.retry_ceiling)::pg_catalog.float8, $6) as ceiling,
-           p.max_attempts,
-           greatest(0, (t.attempts operator(pg_catalog.-) t.forgiven) operator(pg_catalog.-) 1) as before
+           p.max_attempts, t.attempts operator(pg_catalog.-) t.forgiven as counted
     from timers.timer t
     left join timers.process_manager p on p.process_manager operator(pg_catalog.=) t.process_manager
     where t.timer_id operator(pg_catalog.=) $1
 ), retry as materialized (
-    select s.max_attempts, case when s.delay operator(pg_catalog.=) 0 then 0 else least(s.ceiling,
-               pg_catalog.exp(least(700, pg_catalog.ln(s.delay)
-                   operator(pg_catalog.+) (s.before operator(pg_catalog.*) pg_catalog.ln(s.factor)))))
+    select s.max_attempts, coalesce(s.counted operator(pg_catalog.>=) s.max_attempts, false) as spent,
+           case when s.delay operator(pg_catalog.=) 0 then 0 else least(s.ceiling,
+               pg_catalog.exp(least(700, pg_catalog.ln(s.delay) operator(pg_catalog.+) (
+                   greatest(0, s.counted operator(pg_catalog.-) 1) operator(pg_catalog.*) pg_catalog.ln(s.factor)))))
            end as after
     from settings s
 )
 update timers.timer t
-set status = case when (t.attempts operator(pg_catalog.-) t.forgiven) operator(pg_catalog.>=) r.max_attempts then 'dead' else 'scheduled' end
-        ::timers.timer_status,
-    died_at = case when (t.attempts operator(pg_catalog.-) t.forgiven) operator(pg_catalog.>=) r.max_attempts then pg_catalog.clock_timestamp() end,
-    last_error = case when (t.attempts operator(pg_catalog.-) t.forgiven) operator(pg_catalog.>=) r.max_attempts
+set status = case when r.spent then 'dead' else 'scheduled' end::timers.timer_status,
+    died_at = case when r.spent then pg_catalog.clock_timestamp() end,
+    last_error = case when r.spent
         then pg_catalog.format('timer exceeded attempt ceiling of %s', r.max_attempts) else $3 end,
-    fire_at = case when (t.attempts operator(pg_catalog.-) t.forgiven) operator(pg_catalog.>=) r.max_attempts then t.fire_at
+    fire_at = case when r.spent then t.fire_at
         else pg_catalog.clock_timestamp() operator(pg_catalog.+) pg_catalog.make_interval(secs =>
             r.after operator(pg_catalog.*) (1 operator(pg_catalog.+) (pg_catalog.random() operator(pg_catalog./) 10)))
         end,

@@ -88,13 +88,6 @@ PGDLLEXPORT void durable_timers_dispatcher_main(Datum argument);
 
 void durable_timers_dispatcher_main(Datum argument) {
     workers::unblock_signals();
-    BackgroundWorkerInitializeConnectionByOid(DatumGetObjectId(argument), InvalidOid, 0);
-    pg::entry([] {
-        if (!workers::take_place()) return;
-        pg::call([] { before_shmem_exit(workers::leave_place, 0); });
-        workers::DispatcherProcess process;
-        process.run();
-    });
-    proc_exit(0);
+    workers::be_worker<workers::DispatcherProcess>(argument, workers::take_place, workers::leave_place);
 }
 }

@@ -22,33 +22,43 @@ namespace {
 
 constexpr std::int64_t idle_time = 10 * core::second;
 
-// SIGTERM while user code runs interrupts only that, so that the attempt can be given back; then the process goes. If
-// the code catches the interruption and goes on, a second SIGTERM a little later ends the process.
-volatile sig_atomic_t in_handler = false;
+// SIGTERM ends the process, unless it holds a claim, whose attempt is to be given back: then it interrupts the handler
+// alone, or a commit's wait for a standby, and the process goes in good order. What is still there a second later, for
+// the handler may catch the interruption, is ended by a signal of its own: the postmaster sends each SIGTERM twice, to
+// the process and to its group.
+volatile sig_atomic_t holds_claim = false;
 volatile sig_atomic_t sent_away = false;
-timer_t second_signal;
+timer_t last_signal;
 
 void on_terminate(SIGNAL_ARGS) {
-    if (!in_handler || sent_away) {
+    if (!holds_claim) {
         die(postgres_signal_arg);
         return;
     }
+    if (sent_away) return;
     const int saved_errno = errno;
     sent_away = true;
-    InterruptPending = true;
     QueryCancelPending = true;
+    if (pg::user_function_runs) InterruptPending = true;
     SetLatch(MyLatch);
     constexpr itimerspec in_a_second{{0, 0}, {1, 0}};
-    timer_settime(second_signal, 0, &in_a_second, nullptr);
+    timer_settime(last_signal, 0, &in_a_second, nullptr);
     errno = saved_errno;
 }
 
-void prepare_second_signal() {
+void prepare_last_signal() {
     sigevent event{};
     event.sigev_notify = SIGEV_SIGNAL;
-    event.sigev_signo = SIGTERM;
-    if (timer_create(CLOCK_MONOTONIC, &event, &second_signal) != 0)
+    event.sigev_signo = SIGUSR2;
+    if (timer_create(CLOCK_MONOTONIC, &event, &last_signal) != 0)
         pg::call([] { ereport(ERROR, errcode_for_file_access(), errmsg("could not create a timer: %m")); });
+    pqsignal(SIGUSR2, die);
+}
+
+// From here on SIGTERM spares the claim; if it has come before, the claim is rolled back.
+void hold_claim() {
+    holds_claim = true;
+    pg::call([] { CHECK_FOR_INTERRUPTS(); });
 }
 
 // Whether the server or a command sends the worker away, rather than somebody the handler, or the handler itself. The
@@ -93,15 +103,19 @@ private:
     // Handles one timer of the lane; false when the extension is gone.
     bool serve(const engine::Turn& turn) {
         std::optional<engine::Claimed> claimed;
-        const bool installed =
-            member_.in_transaction("claiming a timer for its handler", [&] { claimed = handling_.claim(turn.lane); });
+        const bool installed = member_.in_transaction("claiming a timer for its handler", [&] {
+            claimed = handling_.claim(turn.lane);
+            if (claimed) hold_claim();
+        });
         if (claimed) {
-            in_handler = true;
             member_.in_transaction("running a handler", [&] {
-                handling_.handle(*claimed, sent_away_for_good);
+                if (sent_away)
+                    engine::give_back(*claimed);
+                else
+                    engine::handle(*claimed, sent_away_for_good);
                 if (sent_away) pg::commit_locally();
             });
-            in_handler = false;
+            holds_claim = false;
             pg::release_session_locks();
         }
         engine::end_turn(turn, !claimed);
@@ -127,15 +141,8 @@ PGDLLEXPORT void durable_timers_handler_main(Datum argument);
 
 void durable_timers_handler_main(Datum argument) {
     pqsignal(SIGINT, StatementCancelHandler);
-    pg::entry([] { workers::prepare_second_signal(); });
+    pg::entry([] { workers::prepare_last_signal(); });
     workers::unblock_signals(workers::on_terminate);
-    BackgroundWorkerInitializeConnectionByOid(DatumGetObjectId(argument), InvalidOid, 0);
-    pg::entry([] {
-        if (!engine::join_handlers()) return;
-        pg::call([] { before_shmem_exit(workers::leave, 0); });
-        workers::HandlerProcess process;
-        process.run();
-    });
-    proc_exit(0);
+    workers::be_worker<workers::HandlerProcess>(argument, engine::join_handlers, workers::leave);
 }
 }

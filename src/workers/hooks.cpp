@@ -85,9 +85,8 @@ void on_transaction_end(XactEvent event, void*) {
 const char* option_of(List* options, const char* name) {
     ListCell* cell;
     foreach (cell, options) {
-        const auto* option = static_cast<DefElem*>(lfirst(cell));
-        if (std::strcmp(option->defname, name) == 0 && option->arg != nullptr)
-            return defGetString(const_cast<DefElem*>(option));
+        auto* option = static_cast<DefElem*>(lfirst(cell));
+        if (std::strcmp(option->defname, name) == 0 && option->arg != nullptr) return defGetString(option);
     }
     return nullptr;
 }

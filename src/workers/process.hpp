@@ -1,7 +1,7 @@
 // What every background process of ours does the same way.
 #pragma once
 
-#include "pg/server.hpp"
+#include "pg/guard.hpp"
 
 namespace workers {
 
@@ -19,5 +19,18 @@ BackgroundWorker describe_worker(const char* name, const char* entry_point, int 
 // Starts one for a database, never restarted by the postmaster (it would be, for ever, against a dropped database);
 // false when no worker slot is free.
 bool start_worker(const char* name, const char* entry_point, Oid database, BackgroundWorkerHandle** handle);
+
+// What a worker of a database does once it is connected: joins, and leaves however it ends; a Process runs meanwhile.
+template <typename Process>
+[[noreturn]] void be_worker(Datum database, bool (*join)(), void (*leave)(int, Datum)) {
+    BackgroundWorkerInitializeConnectionByOid(DatumGetObjectId(database), InvalidOid, 0);
+    pg::entry([=] {
+        if (!join()) return;
+        pg::call([=] { before_shmem_exit(leave, 0); });
+        Process process;
+        process.run();
+    });
+    proc_exit(0);
+}
 
 }  // namespace workers

@@ -94,6 +94,26 @@ subtest 'a shutdown with a synchronous standby that is away' => sub {
     resumes_ok($database, 'afterwards');
 };
 
+# The claim is committed here, and waits there: the handler has not begun.
+subtest 'a shutdown between the claim and its handler' => sub {
+    my $database = $server->new_database('claiming');
+    add_sleeper($database);
+    $server->sql('insert into morning default values', $database);
+    $server->append_conf('postgresql.conf', "synchronous_standby_names = 'nowhere'");
+    $server->reload;
+    $server->wait_until("select setting = 'nowhere' from pg_settings where name = 'synchronous_standby_names'");
+    $server->sql("set synchronous_commit = local; select plan('sleeper', '0', 'sleeper')", $database);
+    $server->wait_until("select count(*) from pg_stat_activity where backend_type = 'durable_timers handler'
+        and query = 'claiming a timer for its handler' and wait_event = 'SyncRep'", expected => '1');
+    my $start = time();
+    is($server->stop('fast', fail_ok => 1), 1, 'the server stops');
+    cmp_ok(time() - $start, '<', 5, 'within five seconds');
+    $server->adjust_conf('postgresql.conf', 'synchronous_standby_names', undef);
+    $server->start;
+    $server->fate_ok('sleeper', 'fired 1', 'afterwards it is handled', database => $database);
+    is($server->sql('select effects()', $database), 'sleeper 1 slept', 'once, with its first attempt');
+};
+
 subtest 'a shutdown while handlers follow each other' => sub {
     my $database = $server->new_database('busy');
     $server->add_handler('brief', 'call public.took_effect(t); perform pg_sleep(0.01); return t.timer_id;',
