@@ -58,19 +58,20 @@ void LaneBook::wake_locked(Instant at) {
         if (lane.locked.failing()) wake(lane, at);
 }
 
-std::vector<Lane*> LaneBook::due(Instant now, std::size_t most, std::int64_t budget) {
+std::vector<Lane*> LaneBook::due(Instant now, std::size_t most, std::int64_t budget, Whose whose) {
     std::vector<Lane*> due;
     for (const auto& [next, lane] : queue_) {
         if (next > now || due.size() == most) break;
-        due.push_back(lane);
+        if (whose == Whose::all || !lane->backlog) due.push_back(lane);
     }
     const std::int64_t share = due.empty() ? 0 : budget / static_cast<std::int64_t>(due.size());
-    for (Lane* lane : due) lane->share = std::min(std::max<std::int64_t>(1, share) * lane->widening, lane->limit);
+    for (Lane* lane : due) lane->share = std::min(std::max(least_share, share) * lane->widening, lane->limit);
     return due;
 }
 
 void LaneBook::scanned(Lane& lane, const LaneScan& scan, Instant now, Instant ahead) {
     lane.failed.succeed();
+    lane.backlog = scan.full;
     if (lane.limit != Lane::no_limit) lane.limit = lane.limit < longest_search ? lane.limit * 2 : Lane::no_limit;
     note_locked(lane, scan.passed_over != never);
 
@@ -101,6 +102,11 @@ void LaneBook::note_locked(Lane& lane, bool locked) {
 }
 
 Instant LaneBook::deadline() const { return queue_.empty() ? never : queue_.begin()->first; }
+
+Instant LaneBook::deadline_without_backlog() const {
+    const auto first = std::find_if(queue_.begin(), queue_.end(), [](const auto& entry) { return !entry.second->backlog; });
+    return first == queue_.end() ? never : first->first;
+}
 
 void LaneBook::schedule(Lane& lane, Instant at) {
     queue_.erase({lane.next, &lane});

@@ -58,6 +58,7 @@ struct Lane {
     Instant resume = distant_past;   // where the pass under way has got to, as far as it may commit
     std::int64_t share = 0;          // rows it may take in the pass under way
     std::int64_t widening = 1;       // factor on its share while rows that cannot be taken fill all of it
+    bool backlog = false;            // the last scan left rows that are due
     std::int64_t limit = no_limit;   // on its share while a row that raises errors is looked for
     static constexpr std::int64_t no_limit = INT64_MAX;
     RetentionPlan retention;
@@ -73,6 +74,12 @@ Instant mark_after(const LaneScan& scan, Instant bound);
 
 class LaneBook {
 public:
+    // Whom a pass may serve.
+    enum class Whose { all, without_backlog };
+
+    // No share is smaller: what a scan costs as such must be worth it.
+    static constexpr std::int64_t least_share = 10;
+
     // Finds the lane or opens a page for it, to be looked at soon.
     Lane& lane(std::string_view name);
 
@@ -94,7 +101,7 @@ public:
     void wake_locked(Instant at);
 
     // Up to `most` lanes to be served now, those that waited longest first, each with its share of `budget` rows.
-    std::vector<Lane*> due(Instant now, std::size_t most, std::int64_t budget);
+    std::vector<Lane*> due(Instant now, std::size_t most, std::int64_t budget, Whose whose = Whose::all);
 
     // A scan has been committed; `ahead` is the lane's next wake_at beyond the scan's bound, or `never`.
     void scanned(Lane& lane, const LaneScan& scan, Instant now, Instant ahead);
@@ -103,8 +110,9 @@ public:
     // otherwise the lane is left alone for a while.
     void failed(Lane& lane, Instant now, bool row_to_blame);
 
-    // When the next lane is worth a look.
+    // When the next lane is worth a look; the same without those that have a backlog.
     Instant deadline() const;
+    Instant deadline_without_backlog() const;
 
     // Whether the last scan of some lane passed over rows that were locked.
     bool passed_over() const { return passed_over_ > 0; }

@@ -134,6 +134,19 @@ std::optional<Turn> take_turn() {
     return turn;
 }
 
+bool turn_goes_on() {
+    const SharedLock lock;
+    SharedDatabase* database = find_database(MyDatabaseId);
+    const HandlerPlace* place = database == nullptr ? nullptr : own_place(*database);
+    if (place == nullptr || place->lane == nullptr || database->leaving > 0) return false;
+    const SharedLane& own = *place->lane;
+    if (own.max_concurrent > 0 && own.running > own.max_concurrent) return false;
+    if (handlers_at_work(*database) > max_handler_workers) return false;
+    for (const SharedLane* lane = database->called_lanes; lane != nullptr; lane = lane->next_called)
+        if (lane != &own && is_open(*database, *lane)) return false;
+    return true;
+}
+
 void ask_for_help() {
     const SharedLock lock;
     SharedDatabase* database = find_database(MyDatabaseId);

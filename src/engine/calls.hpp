@@ -31,6 +31,9 @@ struct Turn {
 // as idle from here, and its latch is set by the next call.
 std::optional<Turn> take_turn();
 
+// Whether the worker may do another timer in the same turn: no other lane waits, and its own may still have this worker.
+bool turn_goes_on();
+
 // There is more in the lane than this worker does now: see to it that another helps.
 void ask_for_help();
 

@@ -4,7 +4,6 @@
 
 #include "engine/lane_registry.hpp"
 #include "engine/waking.hpp"
-#include "pg/alarm.hpp"
 #include "pg/clock.hpp"
 #include "pg/extension.hpp"
 #include "pg/locks.hpp"
@@ -18,9 +17,9 @@ namespace engine {
 
 namespace {
 
-constexpr std::size_t lanes_per_pass = 100;
-// How many scans a backlog gets in one transaction.
-constexpr int most_scans = 8;
+// How much larger a transaction may be while nobody else is expected, and how long after somebody is.
+constexpr std::int64_t batches_alone = 8;
+constexpr std::int64_t expected_for = core::minute;
 constexpr std::int64_t between_sweeps = core::minute;
 // A clock that runs this much behind the monotonic one has been set back.
 constexpr std::int64_t jump = core::second;
@@ -90,6 +89,7 @@ void Dispatch::open() {
     last_monotonic_ = monotonic;
 
     served_.clear();
+    rows_ = 0;
     swept_lane_ = nullptr;
     count_ = {};
     TakenNotes taken = begin_pass();
@@ -113,12 +113,13 @@ void Dispatch::open() {
         lanes_stale_ = true;
         next_lease_ = lease_mark_ = core::distant_past;
     }
+    holding_ = book_.deadline() <= wall && pace_.hold(wall, book_.deadline_without_backlog());
 }
 
 bool Dispatch::has_work() const {
     const core::Instant now = last_wall_;
     if (!armed_) return settings_stale_;
-    return settings_stale_ || lanes_stale_ || book_.deadline() <= now || next_lease_ <= now ||
+    return settings_stale_ || lanes_stale_ || (!holding_ && book_.deadline() <= now) || next_lease_ <= now ||
            safe_marks_.due() <= now || next_sweep_ <= now;
 }
 
@@ -150,22 +151,18 @@ void Dispatch::work() {
     high_clock_ = std::max(high_clock_, now);
     bound_ = std::max(raise_floor(core::distant_past), high_clock_);
     const store::PassClock clock{now, bound_, now};
-    const std::vector<core::Lane*> due = book_.due(now, lanes_per_pass, store::batch_size());
+    const bool alone = nobody_expected(now);
+    const std::int64_t batch = store::batch_size();
+    const std::vector<core::Lane*> due = lanes_due(now, std::min(pace_.portion(alone), batch));
     for (core::Lane* lane : due) {
         learn(*lane);
         lane->resume = core::distant_past;
     }
-    // A backlog is worked off in several scans a commit, unless somebody has something new: that must not wait.
-    serve_all(due, clock);
-    for (int scans = 1; scans < most_scans && !pg::latch_is_set(); scans++) {
-        const std::vector<core::Lane*> more = with_more();
-        if (more.empty() || more.size() < served_.size()) break;
-        serve_all(more, clock);
-    }
+    serve_in_portions(due, clock, alone ? batch * batches_alone : batch);
     for (core::Lane* lane : due)
         if (lane->settings.delivery == core::Delivery::handler) call_handlers(*lane);
     ring_doorbells();
-    if (due.empty()) sweep(now);
+    if (due.empty() && !holding_) sweep(now);
 
     // Where nothing more is due, see when something will be.
     std::vector<std::string_view> drained;
@@ -181,10 +178,12 @@ void Dispatch::work() {
     // have disarmed the database by now, and their rows come, too.
     for (const Serving& serving : served_)
         if (!serving.lane->known && has_timers(serving) && store::is_armed()) ensure_lane(serving.lane->name);
+    work_ended_ = pg::monotonic_clock();
 }
 
 void Dispatch::committed() {
     count_.worked = true;
+    if (rows_ > 0) pace_.committed(pg::monotonic_clock() - work_ended_);
     for (const Serving& serving : served_) serving.lane->resume = core::distant_past;
     if (swept_lane_ != nullptr) {
         swept_lane_->retention.swept(sweep_, last_wall_, *swept_lane_->settings.retention, between_sweeps);
@@ -210,8 +209,14 @@ void Dispatch::committed() {
     }
 }
 
+bool Dispatch::nobody_expected(core::Instant now) const {
+    return now >= core::later_by(others_seen_, expected_for) &&
+           book_.deadline_without_backlog() >= core::later_by(now, expected_for);
+}
+
 void Dispatch::close() {
-    deadline_ = std::min({book_.deadline(), next_lease_, safe_marks_.due(), next_sweep_});
+    const core::Instant next_lane = holding_ ? book_.deadline_without_backlog() : book_.deadline();
+    deadline_ = std::min({next_lane, next_lease_, safe_marks_.due(), next_sweep_});
     if (!armed_) deadline_ = core::never;
     if (settings_stale_ || (armed_ && (lanes_stale_ || everywhere_))) deadline_ = core::distant_past;
     if (armed_ && prepared_seen_) deadline_ = std::min(deadline_, prepared_due_);

@@ -13,6 +13,7 @@
 
 #include "core/backoff.hpp"
 #include "core/lane_book.hpp"
+#include "core/pace.hpp"
 #include "engine/safe_marks.hpp"
 #include "engine/waking.hpp"
 #include "store/firing.hpp"
@@ -58,6 +59,9 @@ private:
     void look_whether_armed();
     void read_settings();
     void learn(core::Lane& lane);
+    bool nobody_expected(core::Instant now) const;
+    std::vector<core::Lane*> lanes_due(core::Instant now, std::int64_t budget);
+    void serve_in_portions(const std::vector<core::Lane*>& due, const store::PassClock& clock, std::int64_t batch);
     void serve_all(const std::vector<core::Lane*>& lanes, const store::PassClock& clock);
     void serve(core::Delivery delivery, const std::vector<core::Lane*>& lanes, const store::PassClock& clock);
     void note_served(core::Lane& lane, const core::LaneScan& scan);
@@ -78,6 +82,12 @@ private:
     Defaults defaults_;
     SafeMarks safe_marks_;
     std::vector<Serving> served_;          // in the pass under way
+    std::int64_t rows_ = 0;                // that it has moved
+    core::Pace pace_;
+    bool holding_ = false;                 // the backlog waits for somebody who will be due in a moment
+    bool backlog_served_ = false;          // by the last pass
+    core::Instant others_seen_ = core::distant_past;    // when somebody was last due beside a backlog
+    std::int64_t work_ended_ = 0;
     core::Instant bound_ = core::distant_past;
     core::Instant deadline_ = core::distant_past;
     core::Instant next_lease_ = core::distant_past;

@@ -6,6 +6,7 @@
 #include <set>
 
 #include "engine/calls.hpp"
+#include "pg/clock.hpp"
 #include "pg/log.hpp"
 #include "pg/notify.hpp"
 #include "store/claims.hpp"
@@ -16,6 +17,7 @@ namespace engine {
 
 namespace {
 
+constexpr std::size_t lanes_per_pass = 100;
 constexpr std::int64_t leases_per_pass = 1000;
 
 // Whether the error lies in the row rather than in the server's state: resources, locks, interventions, I/O.
@@ -38,6 +40,37 @@ constexpr core::Delivery own_deliveries[] = {core::Delivery::outbox, core::Deliv
 
 }  // namespace
 
+// Of two passes in a row one at most lets others wait for a backlog.
+std::vector<core::Lane*> Dispatch::lanes_due(core::Instant now, std::int64_t budget) {
+    if (holding_) return {};
+    const bool others_first = backlog_served_ && book_.deadline_without_backlog() <= now;
+    std::vector<core::Lane*> due = book_.due(now, lanes_per_pass, budget,
+                                             others_first ? core::LaneBook::Whose::without_backlog
+                                                          : core::LaneBook::Whose::all);
+    const auto backlogs = std::count_if(due.begin(), due.end(), [](const core::Lane* lane) { return lane->backlog; });
+    if (others_first || (backlogs > 0 && backlogs < std::ssize(due))) others_seen_ = now;
+    backlog_served_ = backlogs > 0;
+    return due;
+}
+
+// Portion after portion, up to a batch, as long as there is more in every lane that is served and nobody else is due.
+void Dispatch::serve_in_portions(const std::vector<core::Lane*>& due, const store::PassClock& clock, std::int64_t batch) {
+    std::vector<core::Lane*> lanes = due;
+    for (;;) {
+        const std::int64_t begin = pg::monotonic_clock();
+        const std::int64_t rows_before = rows_;
+        serve_all(lanes, clock);
+        pace_.took(rows_ - rows_before, pg::monotonic_clock() - begin);
+
+        lanes = with_more();
+        if (lanes.empty() || lanes.size() < served_.size() || rows_ >= batch) return;
+        std::vector<std::string_view> names;
+        for (const core::Lane* lane : lanes) names.push_back(lane->name);
+        const core::Instant other = std::min(book_.deadline_without_backlog(), soonest_note(names));
+        if (!pace_.goes_on(pg::wall_clock(), other)) return;
+    }
+}
+
 void Dispatch::serve_all(const std::vector<core::Lane*>& lanes, const store::PassClock& clock) {
     for (const core::Delivery delivery : own_deliveries) {
         std::vector<core::Lane*> some;
@@ -52,6 +85,7 @@ void Dispatch::serve_all(const std::vector<core::Lane*>& lanes, const store::Pas
 // tells all there is to know of what is left.
 void Dispatch::note_served(core::Lane& lane, const core::LaneScan& scan) {
     lane.resume = core::mark_after(scan, bound_);
+    rows_ += scan.fired + scan.killed + scan.rearmed;
     const auto found = std::find_if(served_.begin(), served_.end(),
                                     [&](const Serving& serving) { return serving.lane == &lane; });
     if (found == served_.end()) {

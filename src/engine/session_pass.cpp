@@ -140,8 +140,10 @@ core::Instant next_look(const core::LaneScan& scan, const SessionLane& lane, con
 }  // namespace
 
 std::int64_t fire_due(core::Instant as_of, std::int64_t most) {
-    const SessionPass pass(as_of);
+    // Before the pass takes its clock: what is requeued is written at the clock.
+    notes().touch();
     store::requeue_expired(as_of, pg::null_value, most);
+    const SessionPass pass(as_of);
 
     std::int64_t fired = 0;
     std::set<std::string> bells;

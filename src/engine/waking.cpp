@@ -93,6 +93,19 @@ TakenNotes begin_pass() {
     return taken;
 }
 
+Instant soonest_note(const std::vector<std::string_view>& but_for) {
+    const SharedLock lock;
+    const SharedDatabase* database = own_database();
+    if (database == nullptr || database->leaving > 0 || database->settings_changed || database->extension_changed ||
+        database->look_everywhere)
+        return core::distant_past;
+    Instant soonest = std::min(database->noted_lease, database->spilled);
+    for (const SharedLane* lane = database->noted_lanes; lane != nullptr; lane = lane->next_noted)
+        if (std::find(but_for.begin(), but_for.end(), lane->key.name) == but_for.end())
+            soonest = std::min(soonest, lane->noted_fire);
+    return soonest;
+}
+
 void end_pass(Instant deadline, bool passed_over, const PassCount& count) {
     const SharedLock lock;
     SharedDatabase* database = own_database();

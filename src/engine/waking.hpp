@@ -54,6 +54,10 @@ struct TakenNotes {
 // Opens a pass: from here every note sets the latch, which is reset, and the notes are taken. Before the snapshot.
 TakenNotes begin_pass();
 
+// While a pass is under way: the earliest instant for which somebody has left a note since it was opened, for other lanes
+// than these; distant_past when something else than timers is to be seen to.
+Instant soonest_note(const std::vector<std::string_view>& but_for);
+
 // What a pass has done, for timers.workers.
 struct PassCount {
     bool worked;            // it ran a transaction

@@ -17,8 +17,6 @@ namespace {
 constexpr std::int64_t from_1970_to_2000 = 10957LL * 86400 * 1000000;
 }
 
-bool latch_is_set() { return MyLatch->is_set; }
-
 Alarm::Alarm() {
 #ifdef __linux__
     timer_ = timerfd_create(CLOCK_REALTIME, TFD_NONBLOCK | TFD_CLOEXEC);

@@ -9,9 +9,6 @@
 
 namespace pg {
 
-// Whether this process's latch is set.
-bool latch_is_set();
-
 class Alarm {
 public:
     // Once per process; lives until it exits.

@@ -8,22 +8,26 @@ namespace store {
 namespace {
 
 // Free for a consumer: of its process manager ($2, or of any), not leased, not held by another transaction. Each has a
-// statement of its own, for the index on process manager and position.
-template <std::size_t size>
-constexpr auto free_events(const char (&of_whom)[size]) {
+// statement of its own, and an order that one index alone can give.
+template <std::size_t condition_size, std::size_t order_size>
+constexpr auto free_events(const char (&of_whom)[condition_size], const char (&order)[order_size]) {
     return SqlText(R"sql(
 with found as materialized (
     select o.ctid as tid from timers.outbox o
     where )sql") + of_whom + R"sql(
       and (o.leased_until is null or o.leased_until operator(pg_catalog.<=) pg_catalog.clock_timestamp())
-    order by o.position
+    order by )sql" + order + R"sql(
     limit $1
     for update skip locked
 ), )sql";
 }
 
-constexpr char of_all[] = "true";
-constexpr char of_one[] = "o.process_manager operator(pg_catalog.=) $2";
+// A range rather than an equation: that would leave the order to the primary key, too, which walks over what others
+// wait for.
+constexpr char of_one[] =
+    "o.process_manager operator(pg_catalog.>=) $2 and o.process_manager operator(pg_catalog.<=) $2";
+constexpr auto free_of_all = free_events("true", "o.position");
+constexpr auto free_of_one = free_events(of_one, "o.process_manager, o.position");
 
 constexpr SqlText take_text = R"sql(moved as (
     delete from timers.outbox o using found where o.ctid operator(pg_catalog.=) found.tid
@@ -39,10 +43,10 @@ constexpr SqlText lease_text = R"sql(moved as (
 )
 select * from moved order by position)sql";
 
-constexpr auto take_all_text = free_events(of_all) + take_text;
-constexpr auto take_one_text = free_events(of_one) + take_text;
-constexpr auto lease_all_text = free_events(of_all) + lease_text;
-constexpr auto lease_one_text = free_events(of_one) + lease_text;
+constexpr auto take_all_text = free_of_all + take_text;
+constexpr auto take_one_text = free_of_one + take_text;
+constexpr auto lease_all_text = free_of_all + lease_text;
+constexpr auto lease_one_text = free_of_one + lease_text;
 
 constinit pg::Statement take_all{take_all_text.characters, INT4OID, TEXTOID};
 constinit pg::Statement take_one{take_one_text.characters, INT4OID, TEXTOID};

@@ -4,6 +4,7 @@
 
 #include <csignal>
 #include <ctime>
+#include <utility>
 
 #include "engine/calls.hpp"
 #include "engine/handling.hpp"
@@ -100,25 +101,35 @@ public:
     }
 
 private:
-    // Handles one timer of the lane; false when the extension is gone.
+    // Handles a timer of the lane, and more as long as no other lane waits; false when the extension is gone.
     bool serve(const engine::Turn& turn) {
         std::optional<engine::Claimed> claimed;
-        const bool installed = member_.in_transaction("claiming a timer for its handler", [&] {
+        bool drained = false;
+        bool installed = member_.in_transaction("claiming a timer for its handler", [&] {
             claimed = handling_.claim(turn.lane);
+            drained = !claimed;
             if (claimed) hold_claim();
         });
-        if (claimed) {
-            member_.in_transaction("running a handler", [&] {
+        while (installed && claimed) {
+            const engine::Claimed current = std::move(*claimed);
+            claimed.reset();
+            installed = member_.in_transaction("running a handler", [&] {
                 if (sent_away)
-                    engine::give_back(*claimed);
+                    engine::give_back(current);
                 else
-                    engine::handle(*claimed, sent_away_for_good);
+                    engine::handle(current, sent_away_for_good);
+                // The next claim shares the commit; what is wrong with it must not undo what is done.
+                if (!sent_away && engine::turn_goes_on())
+                    pg::attempt([&] {
+                        claimed = handling_.claim(turn.lane);
+                        drained = !claimed;
+                    });
                 if (sent_away) pg::commit_locally();
             });
-            holds_claim = false;
+            holds_claim = claimed.has_value();
             pg::release_session_locks();
         }
-        engine::end_turn(turn, !claimed);
+        engine::end_turn(turn, drained);
         return installed;
     }
 

@@ -47,6 +47,16 @@ subtest 'a transaction that commits behind a pass' => sub {
     is($server->sql('select count(*) - count(distinct timer_id) from timers.outbox'), '0', 'nothing twice');
 };
 
+subtest 'a claim that nobody acknowledges' => sub {
+    $server->sql("select timers.configure('asked', delivery => 'notify', channel => 'asked', lease => '1 ms'),
+        plan('asked', '0', 'asked')");
+    is($server->sql('select timers.fire_due()'), '1', 'the timer is sent');
+    $server->wait_for_clock("select max(lease_until) from timers.claim");
+    is($server->sql('select timers.fire_due()'), '1', 'and sent again by the first pass after its lease');
+    is($server->sql("select timers.mark_fired(id('asked'), id('event')), attempts from timers.lookup(id('asked'))"), 't|2',
+        'until it is acknowledged');
+};
+
 subtest 'rows that are locked' => sub {
     my $session = $server->session;
     $session->query_safe("select plan('locked', '0'); begin;

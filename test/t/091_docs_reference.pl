@@ -4,16 +4,14 @@ use warnings;
 use Digest::SHA qw(sha1);
 use FindBin;
 use lib "$FindBin::RealBin/lib";
+use Document;
 use JSON::PP qw(decode_json);
-use PostgreSQL::Test::Utils qw(slurp_file);
 use TimerServer;
 use Test::More;
 
-my $data = slurp_file("$FindBin::RealBin/../../docs/data.md");
+my $data = document('docs/data.md');
 my $server = TimerServer->start_new('reference');
 
-# The lines from a heading of the second rank to the next.
-sub section { return $data =~ /^## \Q$_[0]\E\n(.*?)(?=^## |\z)/ms ? $1 : die "no section $_[0]" }
 sub sorted { return [ sort @_ ] }
 
 subtest 'a handler may and may not do what the reference says' => sub {
@@ -62,7 +60,7 @@ subtest 'a handler may and may not do what the reference says' => sub {
 };
 
 subtest 'the limits are where the reference says' => sub {
-    my %longest = section('Limits') =~ /^\| (name of a process manager|correlation id|channel) \| 1 to ([\d,]+) bytes/mg;
+    my %longest = section($data, '## Limits') =~ /^\| (name of a process manager|correlation id|channel) \| 1 to ([\d,]+) bytes/mg;
     tr/,//d for values %longest;
     my %call = (
         'name of a process manager' => q{select timers.pause(repeat('x', %d))},
@@ -85,7 +83,7 @@ subtest 'ids derive as the reference says' => sub {
         $bytes[8] = $bytes[8] & 0x3f | 0x80;
         return join '-', unpack 'A8 A4 A4 A4 A12', unpack 'H32', pack 'C16', @bytes;
     };
-    my @vectors = section('Ids') =~ /^\| (\w+) id \| `(.*?)`, `(.*?)` \| `(.*?)` \|$/mg;
+    my @vectors = section($data, '## Ids') =~ /^\| (\w+) id \| `(.*?)`, `(.*?)` \| `(.*?)` \|$/mg;
     is(@vectors, 8, 'there is an example of each');
     while (my ($kind, $namespace, $name, $id) = splice @vectors, 0, 4) {
         my $derived = $kind eq 'timer' ? "timers.timer_id('$namespace', '$name')"
@@ -103,7 +101,7 @@ subtest 'a notification has the keys that the reference says' => sub {
         select timers.schedule(id('long'), 'sent', 'c', now(), jsonb_build_object('text', repeat('x', 8000)))});
     my @keys = map { [ keys %{ decode_json($_->[1]) } ] } TimerServer::notifications($session, 2);
     $session->quit;
-    my @written = split /\n/, section('Notifications');
+    my @written = split /\n/, section($data, '## Notifications');
     my %row = map { /^\| `(\w+)` \| (.*) \|/ ? ($1 => $2) : () } @written;
     my ($long, $short) = sort { @$a <=> @$b } @keys;
     is_deeply(sorted(@$short), sorted(grep { $_ ne 'fetch' } keys %row), 'one that fits');

@@ -48,12 +48,12 @@ TEST(LaneShares, SplitTheBudgetEvenly) {
     EXPECT_LE(sum, 1000);
 }
 
-TEST(LaneShares, AreNeverEmpty) {
+TEST(LaneShares, AreWorthAScan) {
     LaneBook book;
     open_lanes(book, 50);
     const auto due = book.due(0, 50, 10);
     ASSERT_EQ(due.size(), 50U);
-    for (const Lane* lane : due) EXPECT_EQ(lane->share, 1);
+    for (const Lane* lane : due) EXPECT_EQ(lane->share, LaneBook::least_share);
 }
 
 TEST(LaneShares, CountOnlyTheLanesOfThePass) {
@@ -125,6 +125,24 @@ TEST(LaneFairness, ATimerIsNotHeldUpByAnothersMillionOverdueOnes) {
     ASSERT_EQ(due.size(), 2U);
     EXPECT_EQ(quiet.share, 500);
     EXPECT_EQ(busy.share, 500);
+}
+
+TEST(LaneFairness, OthersAreToldFromABacklog) {
+    LaneBook book;
+    Lane& busy = book.lane("a");
+    Lane& quiet = book.lane("z");
+    book.scanned(busy, full_scan(10), 0, never);
+    book.scanned(quiet, {}, 0, 500);
+    EXPECT_EQ(book.deadline(), 0);
+    EXPECT_EQ(book.deadline_without_backlog(), 500);
+    EXPECT_EQ(book.due(400, 10, 1000, LaneBook::Whose::without_backlog), std::vector<Lane*>{});
+    EXPECT_EQ(book.due(500, 10, 1000, LaneBook::Whose::without_backlog), std::vector<Lane*>{&quiet});
+    EXPECT_EQ(quiet.share, 1000);
+    EXPECT_EQ(book.due(500, 1, 1000, LaneBook::Whose::without_backlog), std::vector<Lane*>{&quiet});
+    book.scanned(busy, {}, 600, 700);
+    EXPECT_EQ(book.deadline_without_backlog(), 500);
+    book.scanned(quiet, {}, 600, never);
+    EXPECT_EQ(book.deadline_without_backlog(), 700);
 }
 
 TEST(LaneFairness, ALaneThatBecomesDueWaitsForNoMoreThanOneRoundOfTheBusyOnes) {
