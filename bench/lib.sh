@@ -30,11 +30,9 @@ run_bench() { # run_bench NAME ARGUMENT...
         install_extension
     fi
 
-    say "starting a private server"
-    make_work
     # fsync and synchronous_commit stay on and everything else as it comes, for both sides alike. Checkpoints are made
     # before each measurement, so that none falls into one because of its WAL.
-    start_cluster "max_wal_size = 32GB" || die "could not start the server"
+    start_private_server "max_wal_size = 32GB"
     start_job "$python" "$root/bench/$name.py" "${arguments[@]}"
     await_job
 }

@@ -11,8 +11,8 @@ server_user=postgres # who runs the servers when the script runs as root, which 
 
 build_packages=("postgresql-$pg_major" "postgresql-server-dev-$pg_major" uuid-dev g++ make)
 demo_packages=(python3 python3-psycopg2)
-test_packages=("postgresql-$pg_major-cron" "postgresql-$pg_major-pgtap" libtap-parser-sourcehandler-pgtap-perl libipc-run-perl perl cmake
-    libgtest-dev jq)
+test_packages=("postgresql-$pg_major-cron" "postgresql-$pg_major-pgtap" libtap-parser-sourcehandler-pgtap-perl
+    libipc-run-perl perl cmake libgtest-dev jq python3)
 
 # A caller's own server or make must not leak in.
 unset "${!PG@}" MAKEFLAGS MAKELEVEL
@@ -117,6 +117,34 @@ CONF
         return 1
     fi
     export PGHOST="$work/socket" PGPORT=5432 PGUSER=postgres PGDATABASE=postgres
+}
+
+# A private server for those who only want one.
+start_private_server() { # start_private_server CONF_LINE...
+    say "starting a private server"
+    make_work
+    start_cluster "$@" || die "could not start the server"
+}
+
+# Makes a database with the example application of examples/kioku, and points libpq to it.
+create_kioku() { # create_kioku DATABASE
+    export PGDATABASE=$1
+    createdb
+    psql -Xq -1 -o /dev/null -v ON_ERROR_STOP=1 -c "create extension durable_timers" -f "$root/examples/kioku/kioku.sql"
+}
+
+# Leaves the server up until Enter or Ctrl-C, and says how to look around in it.
+keep_server() { # keep_server COMMAND...      prints what to type there, for example
+    say "look around"
+    printf 'in another terminal:\n\n    %s -h %s -U postgres %s\n\n' "$pg_bin/psql" "$work/socket" "$PGDATABASE"
+    printf 'and there, for example:\n\n'
+    "$@"
+    printf '\nThe server log is %s. Press Enter here to stop the server and remove it.\n' "$work/log/server"
+    # Without a terminal there is no Enter to wait for: then until a signal, or until the server is stopped.
+    if ! read -r; then
+        start_job tail --pid="$(head -n 1 "$work/data/postmaster.pid")" -f /dev/null
+        await_job
+    fi
 }
 
 # Stops every server whose data folder lies in $work, those that tests have left behind included.

@@ -11,7 +11,7 @@ use Test::More;
 
 my $root = "$FindBin::RealBin/../..";
 my %document = map { $_ => document($_) }
-    qw(README.md docs/reference.md docs/data.md docs/architecture.md docs/operations.md);
+    qw(README.md docs/reference.md docs/data.md docs/architecture.md docs/operations.md examples/kioku/README.md);
 my $reference = $document{'docs/reference.md'} . $document{'docs/data.md'};
 my $server = TimerServer->start_new('docs');
 
@@ -120,7 +120,7 @@ subtest 'what the documents name exists' => sub {
         is_deeply(\@unknown, [], "$path names no object that is missing");
         @unknown = grep { !$setting{$_} } $text =~ /(?<![\w.\/])(durable_timers\.(?!control|so\b)\w+)/g;
         is_deeply(\@unknown, [], "$path names no setting that is missing");
-        @unknown = grep { !-e "$root/$_" } $text =~ /`((?:src|schema|scripts|docs|demo|bench|test)\/[\w.\/-]+)`/g;
+        @unknown = grep { !-e "$root/$_" } $text =~ /`((?:src|schema|scripts|docs|examples|bench|test)\/[\w.\/-]+)`/g;
         is_deeply(\@unknown, [], "$path names no file that is missing");
         for my $link (grep { !/^\w+:/ } $text =~ /\]\(([^)\s]+)\)/g) {
             my ($file, $anchor) = $link =~ /^([^#]*)#?(.*)$/;
