@@ -101,7 +101,8 @@ public:
     }
 
 private:
-    // Handles a timer of the lane, and more as long as no other lane waits; false when the extension is gone.
+    // Handles a timer of the lane, and more as long as no other lane waits and the configuration is not to be read
+    // anew; false when the extension is gone.
     bool serve(const engine::Turn& turn) {
         std::optional<engine::Claimed> claimed;
         bool drained = false;
@@ -119,7 +120,7 @@ private:
                 else
                     engine::handle(current, sent_away_for_good);
                 // The next claim shares the commit; what is wrong with it must not undo what is done.
-                if (!sent_away && engine::turn_goes_on())
+                if (!sent_away && !ConfigReloadPending && engine::turn_goes_on())
                     pg::attempt([&] {
                         claimed = handling_.claim(turn.lane);
                         drained = !claimed;

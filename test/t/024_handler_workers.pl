@@ -184,9 +184,17 @@ subtest 'durable_timers.handler_workers' => sub {
     # A lane leaves one to the others.
     $server->await_ok($running, 'more as soon as it is raised', database => $database, expected => '4');
     all_fired_ok('counted', 100, 'all are handled', database => $database);
+    my $workers = "select count(*) from pg_stat_activity where backend_type = 'durable_timers handler'
+        and datname = '$database'";
     $server->sql("alter system set $setting = 0; select pg_reload_conf()");
-    $server->await_ok("select count(*) from pg_stat_activity where backend_type = 'durable_timers handler'
-        and datname = '$database'", 'with none those that are idle leave', expected => '0');
+    $server->await_ok($workers, 'with none those that are idle leave', expected => '0');
+    $server->sql("alter system set $setting = 1; select pg_reload_conf();
+        select plan('counted more ' || n, '0', 'counted') from generate_series(1, 1000) n", $database);
+    $server->wait_until("select count(*) >= 5 from effect where name like 'counted more %'", database => $database);
+    $server->sql("alter system set $setting = 0; select pg_reload_conf()");
+    $server->await_ok($workers, 'and those amid a backlog, after the handler that runs', expected => '0', seconds => 20);
+    $server->sql("select timers.cancel_correlation('counted', 'counted more ' || n) from generate_series(1, 1000) n",
+        $database);
     $server->sql("select plan('none', '0', 'counted'), plan('event', '0')", $database);
     $server->delivered_ok('event', 'events are delivered', database => $database);
     $server->fate_ok('none', 'scheduled 0', 'and handlers wait', database => $database);
