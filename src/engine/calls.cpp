@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "pg/clock.hpp"
+
 namespace engine {
 
 int max_handler_workers = 4;
@@ -33,8 +35,13 @@ void unlink(SharedDatabase& database, SharedLane& lane) {
     lane.next_called = nullptr;
 }
 
+bool rests(const SharedLane& lane) {
+    return lane.rests_until != core::distant_past && pg::wall_clock() < lane.rests_until;
+}
+
 // A lane that has workers already leaves the last one to the others: handlers that hang hold up their own lane alone.
 bool is_open(const SharedDatabase& database, const SharedLane& lane) {
+    if (rests(lane)) return false;
     if (lane.max_concurrent > 0 && lane.running >= lane.max_concurrent) return false;
     const auto busy = std::count_if(std::begin(database.handlers), std::end(database.handlers),
                                     [](const HandlerPlace& place) { return place.lane != nullptr; });
@@ -60,19 +67,20 @@ void rouse(SharedDatabase& database) {
 
 }  // namespace
 
-bool call_lane(std::string_view name, int max_concurrent) {
+std::optional<Instant> call_lane(std::string_view name, int max_concurrent) {
     const SharedLock lock;
     SharedDatabase* database = find_database(MyDatabaseId);
     SharedLane* lane = database == nullptr ? nullptr : open_lane(MyDatabaseId, name);
-    if (lane == nullptr) return false;
+    if (lane == nullptr) return std::nullopt;
     lane->calls++;
     lane->max_concurrent = max_concurrent;
     if (!lane->called) {
         lane->called = true;
         append(*database, *lane);
     }
+    if (rests(*lane)) return lane->rests_until;
     rouse(*database);
-    return true;
+    return core::never;
 }
 
 bool join_handlers() {
@@ -153,18 +161,25 @@ void ask_for_help() {
     if (database != nullptr && next_open_lane(*database) != nullptr) rouse(*database);
 }
 
-void end_turn(const Turn& turn, bool drained) {
+Instant end_turn(const Turn& turn, TurnEnd end) {
     const SharedLock lock;
     SharedDatabase* database = find_database(MyDatabaseId);
     HandlerPlace* place = database == nullptr ? nullptr : own_place(*database);
-    if (place == nullptr || place->lane == nullptr) return;
+    if (place == nullptr || place->lane == nullptr) return core::never;
     SharedLane& lane = *place->lane;
     place->lane = nullptr;
     lane.running--;
-    if (drained && lane.called && lane.calls == turn.calls) {
+    if (end == TurnEnd::failed) {
+        // Of several workers that fail together the first decides.
+        if (!rests(lane)) lane.rests_until = core::later_by(pg::wall_clock(), lane.failures.fail());
+        return lane.rests_until;
+    }
+    lane.failures.succeed();
+    if (end == TurnEnd::drained && lane.called && lane.calls == turn.calls) {
         lane.called = false;
         unlink(*database, lane);
     }
+    return core::never;
 }
 
 bool handler_wanted(const SharedDatabase& database) {

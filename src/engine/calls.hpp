@@ -12,8 +12,9 @@
 namespace engine {
 
 // The dispatcher: something is due in `lane`. At most `max_concurrent` of its timers are handled at a time (0: any
-// number). Wakes an idle worker, or asks the launcher for one. False when the lane has no place in shared memory.
-bool call_lane(std::string_view lane, int max_concurrent);
+// number). Wakes an idle worker, or asks the launcher for one. Returns when to call again, whatever comes (a lane that
+// rests gets no turn before), or nothing when the lane has no place in shared memory.
+std::optional<Instant> call_lane(std::string_view lane, int max_concurrent);
 
 // A worker's life. join() is false when the database has all the workers that it may have, or is to be left.
 bool join_handlers();
@@ -37,8 +38,15 @@ bool turn_goes_on();
 // There is more in the lane than this worker does now: see to it that another helps.
 void ask_for_help();
 
-// Ends the turn; `drained`: nothing was due when its scan began.
-void end_turn(const Turn& turn, bool drained);
+// What the last claim of a turn came to.
+enum class TurnEnd {
+    claimed,
+    drained,    // nothing was due when its scan began
+    failed,     // it raised an error: the lane rests for a while, longer with every time in a row
+};
+
+// Ends the turn. Returns when the lane is to be called again, whatever comes.
+Instant end_turn(const Turn& turn, TurnEnd end);
 
 // How many handler workers the database has.
 int handlers_at_work(const SharedDatabase& database);

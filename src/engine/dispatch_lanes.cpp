@@ -144,11 +144,11 @@ void Dispatch::call_handlers(core::Lane& lane) {
         book_.scanned(lane, {}, last_wall_, first);
         return;
     }
-    const bool called = call_lane(lane.name, lane.settings.max_concurrent);
-    if (!called)
+    const std::optional<core::Instant> again = call_lane(lane.name, lane.settings.max_concurrent);
+    if (!again)
         pg::warn("the handler of process manager \"" + lane.name + "\" cannot be called: it has no place in shared memory",
                  nullptr, "Raise durable_timers.max_lanes and restart the server.");
-    book_.scanned(lane, {}, last_wall_, called ? core::never : core::later_by(last_wall_, core::minute));
+    book_.scanned(lane, {}, last_wall_, again.value_or(core::later_by(last_wall_, core::minute)));
 }
 
 bool Dispatch::has_timers(const Serving& serving) {

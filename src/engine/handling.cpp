@@ -52,7 +52,18 @@ void run_handler(const Claimed& claimed) {
 
 Handling::Handling() : identity_(store::own_identity()), name_("handler worker/" + std::to_string(MyProcPid)) {}
 
-std::optional<Claimed> Handling::claim(const std::string& lane) {
+TurnEnd Handling::claim(const std::string& lane, std::optional<Claimed>& claimed) {
+    claimed.reset();
+    const auto failure = pg::attempt([&] { claimed = try_to_claim(lane); }, true);
+    if (!failure) return claimed ? TurnEnd::claimed : TurnEnd::drained;
+    pg::warn("could not claim timers of process manager \"" + lane + "\": " + failure->message, nullptr,
+             "The process manager is tried again in a while; the others go on.");
+    return TurnEnd::failed;
+}
+
+void Handling::end(const Turn& turn, TurnEnd end) { note_next_look(turn.lane, end_turn(turn, end)); }
+
+std::optional<Claimed> Handling::try_to_claim(const std::string& lane) {
     const std::optional<store::HandlerSettings> settings = store::handler_settings(lane);
     if (!settings) return std::nullopt;
 

@@ -23,11 +23,17 @@ class Handling {
 public:
     Handling();
 
-    // First transaction: claims a timer of the lane. Nothing when none is due (and says when one will be), or when the
-    // lane is not to be served by handlers now.
-    std::optional<Claimed> claim(const std::string& lane);
+    // Claims a timer of the lane, so that the next commit counts the attempt. Drained when none is due (and says when one
+    // will be), or when the lane is not to be served by handlers now. An error undoes the claim alone; a request to cancel
+    // counts as one.
+    TurnEnd claim(const std::string& lane, std::optional<Claimed>& claimed);
+
+    // Ends the turn, and sees to it that a lane whose timers could not be claimed is called again.
+    static void end(const Turn& turn, TurnEnd end);
 
 private:
+    std::optional<Claimed> try_to_claim(const std::string& lane);
+
     const std::string identity_;
     const std::string name_;
 };

@@ -98,6 +98,7 @@ SharedLane* open_lane(Oid database, std::string_view name) {
         lane->key = key;
         lane->mark = core::distant_past;
         lane->noted = lane->noted_fire = core::never;
+        lane->rests_until = core::distant_past;
     }
     return lane;
 }

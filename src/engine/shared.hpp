@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <string_view>
 
+#include "core/backoff.hpp"
 #include "core/instant.hpp"
 #include "pg/server.hpp"
 
@@ -40,6 +41,8 @@ struct SharedLane {
     SharedLane* next_called;      // the database's list of called lanes
     int max_concurrent;           // 0: no limit
     int running;                  // handler workers that have their turn at it
+    Instant rests_until;          // its timers could not be claimed: it gets no turn before
+    core::Backoff failures{core::second, core::minute};
 };
 
 // A handler worker.

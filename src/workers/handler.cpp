@@ -105,10 +105,9 @@ private:
     // anew; false when the extension is gone.
     bool serve(const engine::Turn& turn) {
         std::optional<engine::Claimed> claimed;
-        bool drained = false;
+        engine::TurnEnd end = engine::TurnEnd::claimed;
         bool installed = member_.in_transaction("claiming a timer for its handler", [&] {
-            claimed = handling_.claim(turn.lane);
-            drained = !claimed;
+            end = handling_.claim(turn.lane, claimed);
             if (claimed) hold_claim();
         });
         while (installed && claimed) {
@@ -119,18 +118,15 @@ private:
                     engine::give_back(current);
                 else
                     engine::handle(current, sent_away_for_good);
-                // The next claim shares the commit; what is wrong with it must not undo what is done.
+                // The next claim shares the commit.
                 if (!sent_away && !ConfigReloadPending && engine::turn_goes_on())
-                    pg::attempt([&] {
-                        claimed = handling_.claim(turn.lane);
-                        drained = !claimed;
-                    });
+                    end = handling_.claim(turn.lane, claimed);
                 if (sent_away) pg::commit_locally();
             });
             holds_claim = claimed.has_value();
             pg::release_session_locks();
         }
-        engine::end_turn(turn, drained);
+        engine::Handling::end(turn, end);
         return installed;
     }
 

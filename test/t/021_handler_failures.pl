@@ -161,6 +161,34 @@ subtest 'one failure stops nobody' => sub {
         join(' ', grep { $_ % 3 != 1 } 1 .. 30), 'in order');
 };
 
+subtest 'a claim that fails' => sub {
+    my $good = 'call public.took_effect(t); return gen_random_uuid();';
+    $server->add_handler($_, $good) for qw(barred open);
+    $server->sql(q{create function bar() returns trigger language plpgsql as
+            $$ begin raise exception 'barred'; end $$;
+        create trigger bar before update on timers.timer for each row
+            when (new.process_manager = 'barred' and new.status = 'firing') execute function bar()});
+    my $log = -s $server->logfile;
+    my $failed = qr/WARNING:  durable_timers: could not claim timers of process manager "barred": barred/;
+    my $failures = sub { my @all = slurp_file($server->logfile, $log) =~ /$failed/g; return scalar @all };
+    $server->sql("select plan('barred', '0', 'barred'), plan('open 1', '0', 'open')");
+    ok($server->wait_for_log($failed, $log), 'is in the log');
+    $server->fate_ok('open 1', 'fired 1', 'other lanes go on');
+    # What is scheduled meanwhile calls the lane, which rests all the same: a second at first, then twice that.
+    my $begin = time();
+    my $before = $failures->();
+    $server->sql("select plan('barred $_', '0', 'barred')") for 1 .. 50;
+    $server->sql("select plan('open 2', '0', 'open')");
+    $server->fate_ok('open 2', 'fired 1', 'also then');
+    cmp_ok($failures->() - $before, '<=', time() + 1 - $begin, 'its lane is tried again in a while');
+    unlike(slurp_file($server->logfile, $log), qr/durable_timers handler" .* exited with exit code 1/,
+        'no worker ends of it');
+    is($server->sql("select fate('barred')"), 'scheduled 0', 'the attempt does not count');
+    $server->sql('drop trigger bar on timers.timer');
+    $server->fate_ok('barred', 'fired 1', 'and handled when it can be');
+    $server->fate_ok('barred 50', 'fired 1', 'with all that follow');
+};
+
 subtest 'null' => sub {
     $server->add_handler('pending', 'call public.took_effect(t); return null;', max_attempts => 2, lease => '2 s');
     $server->sql("select plan('pending', '0', 'pending')");
