@@ -33,7 +33,6 @@ where timer_id = pg_temp.id(1);
 select status, attempts, fired_event_id, last_error from timers.lookup(pg_temp.id(1));
 select count(*) from timers.claim where timer_id = pg_temp.id(1);
 -- Completing again: the token no longer holds, and nothing changes. Nor without one: not firing any more.
-\set VERBOSITY terse
 select timers.mark_fired(pg_temp.id(1), 'aaaaaaaa-0000-4000-8000-000000000002', 'aaaaaaaa-0000-4000-8000-000000000002');
 \echo :SQLSTATE
 select timers.mark_fired(pg_temp.id(1), 'aaaaaaaa-0000-4000-8000-000000000002');

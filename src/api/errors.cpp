@@ -23,12 +23,14 @@ pg::Value change_value(store::Change change, Datum timer_id) {
     return {BoolGetDatum(change == store::Change::done)};
 }
 
-void require_held(store::Held held, Datum timer_id) {
-    if (held == store::Held::done) return;
-    if (held == store::Held::no_such_timer) {
-        pg::raise(no_such_timer, "timer " + quoted(timer_id) + " does not exist");
-    }
-    pg::raise(stale_claim, "the claim on timer " + quoted(timer_id) + " no longer holds", "The token is not that of the claim on the timer, if there is one.",
+void require_held(const store::Held& held, Datum timer_id) {
+    if (held.done) return;
+    if (!held.status)
+        pg::raise(no_such_timer, "timer " + quoted(timer_id) + " does not exist",
+                  "Either it was never scheduled, or it has ended and was deleted since.");
+    std::string detail = "The timer is \"" + *held.status + "\"";
+    detail += *held.status == "firing" ? ", under another claim." : ".";
+    pg::raise(stale_claim, "the claim on timer " + quoted(timer_id) + " no longer holds", detail.c_str(),
               "The lease may have run out, or the timer was completed, cancelled or requeued. Undo what was done for it.");
 }
 

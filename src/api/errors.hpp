@@ -16,6 +16,6 @@ inline constexpr int stale_claim = MAKE_SQLSTATE('T', 'M', '0', '0', '3');
 pg::Value change_value(store::Change change, Datum timer_id);
 
 // Raises TM001 or TM003 unless the operation was done.
-void require_held(store::Held held, Datum timer_id);
+void require_held(const store::Held& held, Datum timer_id);
 
 }  // namespace api

@@ -44,7 +44,7 @@ void run_handler(const Claimed& claimed) {
         store::renew(id, datum_of(claimed.token), pg::null_value);
         return;
     }
-    if (store::complete(id, event.datum, datum_of(claimed.token)) != store::Held::done)
+    if (!store::complete(id, event.datum, datum_of(claimed.token)).done)
         pg::raise(ERRCODE_T_R_SERIALIZATION_FAILURE, "the claim was taken away while the handler ran");
 }
 

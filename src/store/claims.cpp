@@ -101,8 +101,8 @@ pg::Value default_lease_interval() {
 }
 
 Held held_of(bool changed, Datum timer_id) {
-    if (changed) return Held::done;
-    return status_of(timer_id).has_value() ? Held::stale : Held::no_such_timer;
+    if (changed) return {true, std::nullopt};
+    return {false, status_of(timer_id)};
 }
 
 }  // namespace
@@ -111,7 +111,7 @@ Renewed renew(Datum timer_id, Datum token, pg::Value lease) {
     const pg::OwnerRights rights(timer_table());
     const pg::Session session;
     const pg::Rows rows = renew_claim.run({{timer_id}, {token}, lease, default_lease_interval()});
-    if (!rows.empty()) return {Held::done, instant_of(rows.datum(0, 1))};
+    if (!rows.empty()) return {held_of(true, timer_id), instant_of(rows.datum(0, 1))};
     return {held_of(false, timer_id)};
 }
 

@@ -11,7 +11,10 @@
 namespace store {
 
 // What became of an operation that presents a token.
-enum class Held { done, no_such_timer, stale };
+struct Held {
+    bool done;
+    std::optional<std::string> status;    // the timer's, if the claim did not hold; nothing when there is no such timer
+};
 
 struct Renewed {
     Held held;
