@@ -13,6 +13,11 @@ int handlers_at_work(const SharedDatabase& database) {
                                           [](const HandlerPlace& place) { return place.pid != 0; }));
 }
 
+bool is_handler(const SharedDatabase& database, int pid) {
+    return std::any_of(std::begin(database.handlers), std::end(database.handlers),
+                       [=](const HandlerPlace& place) { return place.pid == pid; });
+}
+
 namespace {
 
 HandlerPlace* own_place(SharedDatabase& database) {

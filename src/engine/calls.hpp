@@ -48,8 +48,9 @@ enum class TurnEnd {
 // Ends the turn. Returns when the lane is to be called again, whatever comes.
 Instant end_turn(const Turn& turn, TurnEnd end);
 
-// How many handler workers the database has.
+// How many handler workers the database has, and whether the process is one of them.
 int handlers_at_work(const SharedDatabase& database);
+bool is_handler(const SharedDatabase& database, int pid);
 
 // Whether another worker could be of use and may be started; asked by the launcher.
 bool handler_wanted(const SharedDatabase& database);

@@ -56,8 +56,18 @@ bool has_left(Oid database) {
     return place == nullptr || (place->dispatcher_pid == 0 && engine::handlers_at_work(*place) == 0);
 }
 
+// A worker cannot wait for itself to leave; a handler, or a trigger under the dispatcher, may try.
+bool is_own_worker(Oid database) {
+    const engine::SharedLock lock;
+    const engine::SharedDatabase* place = engine::find_database(database);
+    return place != nullptr && (place->dispatcher_pid == MyProcPid || engine::is_handler(*place, MyProcPid));
+}
+
 // Sends the database's workers away until this transaction ends.
 void keep_free(Oid database) {
+    if (is_own_worker(database))
+        pg::raise(ERRCODE_OBJECT_IN_USE, "a worker of durable_timers cannot run a command that sends the workers away",
+                  "The command came from a handler or a trigger.", "Run it in a session.");
     kept_free().reserve(kept_free().size() + 1);
     if (!ask_to_leave(database)) return;
     kept_free().push_back(database);

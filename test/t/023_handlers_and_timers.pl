@@ -112,6 +112,20 @@ subtest 'its own timer' => sub {
     }
 };
 
+subtest 'its own worker' => sub {
+    my %commands = (updater => 'alter extension durable_timers update',
+        dropper => 'drop extension durable_timers cascade');
+    for my $lane (sort keys %commands) {
+        my $command = $commands{$lane};
+        $server->add_handler($lane, "execute '$command'; return t.timer_id;", run_as => 'postgres', max_attempts => 2,
+            retry_delay => '0');
+        $server->sql("select plan('$lane', '0', '$lane')");
+        $server->fate_ok($lane, 'dead 2: timer exceeded attempt ceiling of 2', "fails with $command");
+    }
+    like(slurp_file($server->logfile), qr/"updater" failed: a worker of durable_timers cannot run a command that sends/,
+        'which the log explains');
+};
+
 subtest 'a timer that comes again and again' => sub {
     $server->add_handler('recurring', "call public.took_effect(t);
         if t.attempts < 5 then
