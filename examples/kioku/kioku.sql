@@ -96,7 +96,7 @@ begin
 
     -- Each turn pushes the one idle timer of its session later. One that came after the session had been quiet for the
     -- whole idle time does not, though the timer may not have fired yet: what is flushed, and when, depends on the
-    -- turns alone, not on how fast they are delivered.
+    -- turns alone, not on how fast they are delivered. Where there is no timer yet, either mode makes it.
     select t.fire_at into idle_at from timers.lookup(idle_id) t;
     return timers.schedule(
         idle_id, 'kioku-l1-extract', session_id, quiet_at,
