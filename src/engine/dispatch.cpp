@@ -220,7 +220,7 @@ void Dispatch::close() {
     if (!armed_) deadline_ = core::never;
     if (settings_stale_ || (armed_ && (lanes_stale_ || everywhere_))) deadline_ = core::distant_past;
     if (armed_ && prepared_seen_) deadline_ = std::min(deadline_, prepared_due_);
-    end_pass(deadline_, book_.passed_over(), count_);
+    deadline_ = end_pass(deadline_, book_.passed_over(), count_);
 }
 
 }  // namespace engine

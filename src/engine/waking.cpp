@@ -29,6 +29,12 @@ void leave_note(SharedDatabase& database, std::string_view name, const core::Lan
 
 SharedDatabase* own_database() { return find_database(MyDatabaseId); }
 
+bool holds_news(const SharedDatabase& database) {
+    return database.noted_lanes != nullptr || database.noted_lease != core::never || database.spilled != core::never ||
+           database.touched || database.settings_changed || database.extension_changed || database.look_everywhere ||
+           database.leaving > 0;
+}
+
 }  // namespace
 
 void publish(const Message& message) noexcept {
@@ -106,15 +112,17 @@ Instant soonest_note(const std::vector<std::string_view>& but_for) {
     return soonest;
 }
 
-void end_pass(Instant deadline, bool passed_over, const PassCount& count) {
+Instant end_pass(Instant deadline, bool passed_over, const PassCount& count) {
     const SharedLock lock;
     SharedDatabase* database = own_database();
-    if (database == nullptr) return;
+    if (database == nullptr) return deadline;
+    if (holds_news(*database)) deadline = core::distant_past;
     database->deadline = std::min(deadline, core::never - 1);
     database->passed_over = passed_over;
     database->wakeups++;
     database->passes += count.worked ? 1 : 0;
     database->fired += static_cast<std::uint64_t>(count.fired);
+    return deadline;
 }
 
 void set_armed(bool armed) {

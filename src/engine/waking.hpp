@@ -64,8 +64,9 @@ struct PassCount {
     std::int64_t fired;
 };
 
-// Closes a pass: the dispatcher sleeps until `deadline`.
-void end_pass(Instant deadline, bool passed_over, const PassCount& count);
+// Closes a pass: the dispatcher sleeps until `deadline`, or not at all when something has come since the pass was opened.
+// That has set the latch, but whatever the pass waited for (a lock, a standby) may have reset it. Returns until when.
+Instant end_pass(Instant deadline, bool passed_over, const PassCount& count);
 
 // What timers.workers says.
 void set_armed(bool armed);

@@ -46,6 +46,8 @@ void Alarm::sleep_until(std::int64_t instant, std::int64_t longest, uint32 wait_
     const std::int64_t now = wall_clock();
     std::int64_t span = longest;
     if (instant <= now) return;
+    call([] { CHECK_FOR_INTERRUPTS(); });
+    if (ConfigReloadPending) return;
     // Not `instant - now` at once: an instant may be as far away as numbers go.
     if (instant < now + longest) span = instant - now;
     if (timer_ >= 0) arm(now + span);

@@ -15,7 +15,9 @@ public:
     Alarm();
 
     // Sleeps until `instant` (microseconds as timestamptz), but no longer than `longest` microseconds. Returns
-    // early when the process's latch is set, which it leaves set. A dying postmaster ends the process.
+    // early when the process's latch is set, which it leaves set. A dying postmaster ends the process. Does not begin to
+    // sleep when the process is to end or to read its configuration: whoever said so has set the latch, but it may have
+    // been reset since.
     void sleep_until(std::int64_t instant, std::int64_t longest, uint32 wait_event);
 
 private:

@@ -109,6 +109,27 @@ subtest 'the doorbell' => sub {
     $listener->quit;
 };
 
+# The server resets the latch of whoever waits for a lock: what came meanwhile must not be forgotten with it. The round
+# that stores the marks writes no timers, whose commit would set the latch again.
+subtest 'a timer while a round waits that fires nothing' => sub {
+    my %in = database_with_far_timer('waiting');
+    $server->sql("select plan('first', '0')", $in{database});
+    $server->wait_until('select count(*) from timers.safe_mark', %in, expected => '1');
+    $server->wait_for_sleep($in{database});
+    my $session = $server->session($in{database});
+    $session->query_safe('begin; lock table timers.safe_mark in access exclusive mode');
+    $server->sql("select plan('before', '0')", $in{database});
+    $server->delivered_ok('before', 'a timer is delivered', %in);
+    # Past deadlock_timeout, whose signal sets the latch, too.
+    my $dispatcher = TimerServer::worker_pid_query('dispatcher', $in{database});
+    $server->wait_until("select exists (select from pg_locks
+        where pid = ($dispatcher) and not granted and waitstart < clock_timestamp() - interval '1500 ms')", %in);
+    $server->sql("select plan('amid', '0', 'another lane')", $in{database});
+    $session->query_safe('commit');
+    $session->quit;
+    $server->delivered_ok('amid', 'so is one that came while the dispatcher stored the mark', %in, seconds => 20);
+};
+
 subtest 'rows that nobody scheduled by function' => sub {
     my %in = database_with_far_timer('by_hand');
     my $columns = 'timer_id, process_manager, correlation_id, fire_at';
