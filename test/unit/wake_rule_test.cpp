@@ -51,13 +51,18 @@ TEST(WakeOfChangedRow, MovesUpWhenTheTimerIsPulledEarlier) {
     EXPECT_EQ(wake_of_changed_row(row(300, 300), row(300, 20), same_lane, floor_now), floor_now);
 }
 
-TEST(WakeOfChangedRow, KeepsThePlaceOfAnOverdueTimer) {
-    // Whatever its new time: it is to be reached at once anyway.
-    EXPECT_EQ(wake_of_changed_row(row(60, 60), row(60, 20), same_lane, floor_now), 60);
-    EXPECT_EQ(wake_of_changed_row(row(60, 10), row(60, 40), same_lane, floor_now), 60);
-    EXPECT_EQ(wake_of_changed_row(row(60, 300), row(60, 20), same_lane, floor_now), 60);
-    EXPECT_EQ(wake_of_changed_row(row(floor_now, 300), row(floor_now, 20), same_lane, floor_now), floor_now);
-    EXPECT_EQ(wake_of_changed_row(row(floor_now + 1, 300), row(floor_now + 1, 20), same_lane, floor_now), floor_now);
+TEST(WakeOfChangedRow, QueuesAnewWhatMovesIntoThePast) {
+    EXPECT_EQ(wake_of_changed_row(row(60, 60), row(60, 20), same_lane, floor_now), floor_now);
+    EXPECT_EQ(wake_of_changed_row(row(60, 10), row(60, 40), same_lane, floor_now), floor_now);
+    EXPECT_EQ(wake_of_changed_row(row(60, 10), row(60, 80), same_lane, floor_now), floor_now);
+    // As much when it had been postponed meanwhile, and the engine has not looked at it.
+    EXPECT_EQ(wake_of_changed_row(row(60, 300), row(60, 20), same_lane, floor_now), floor_now);
+    EXPECT_EQ(wake_of_changed_row(row(300, 300), row(300, 20), same_lane, floor_now), floor_now);
+}
+
+TEST(WakeOfChangedRow, StaysAtTheEdgeOfThePast) {
+    EXPECT_EQ(wake_of_changed_row(row(60, 60), row(60, floor_now), same_lane, floor_now), 60);
+    EXPECT_EQ(wake_of_changed_row(row(60, 60), row(60, floor_now - 1), same_lane, floor_now), floor_now);
 }
 
 TEST(WakeOfChangedRow, LetsTheEngineCatchUpWithAPostponedTimer) {
@@ -152,9 +157,19 @@ TEST_F(WakeRuleOverAllSmallNumbers, NoRowLandsBehindTheFloorUnlessItStoodThere) 
 TEST_F(WakeRuleOverAllSmallNumbers, PostponingChangesNoIndexedColumn) {
     each_case([](const Case& c) {
         if (!c.old_row.scheduled || !c.same_lane || c.new_row.wake_at != c.old_row.wake_at ||
-            c.new_row.fire_at < c.old_row.fire_at)
+            c.new_row.fire_at < std::max(c.old_row.fire_at, c.floor))
             return;
         ASSERT_EQ(wake_of_changed_row(c.old_row, c.new_row, c.same_lane, c.floor), c.old_row.wake_at) << c.text();
+    });
+}
+
+// The place in the lane is the later of the two; see the rule's comment.
+TEST_F(WakeRuleOverAllSmallNumbers, ThePlaceIsThatOfTheNewTimeOrOfTheMoment) {
+    each_case([](const Case& c) {
+        if (c.new_row.wake_at != c.old_row.wake_at || (c.old_row.scheduled && c.new_row.fire_at == c.old_row.fire_at))
+            return;
+        const Instant wake = wake_of_changed_row(c.old_row, c.new_row, c.same_lane, c.floor);
+        ASSERT_EQ(std::max(wake, c.new_row.fire_at), std::max(c.new_row.fire_at, c.floor)) << c.text();
     });
 }
 
