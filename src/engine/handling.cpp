@@ -54,7 +54,7 @@ Handling::Handling() : identity_(store::own_identity()), name_("handler worker/"
 
 TurnEnd Handling::claim(const std::string& lane, std::optional<Claimed>& claimed) {
     claimed.reset();
-    const auto failure = pg::attempt([&] { claimed = try_to_claim(lane); }, true);
+    const auto failure = pg::attempt([&] { claimed = try_to_claim(lane); }, pg::any_error);
     if (!failure) return claimed ? TurnEnd::claimed : TurnEnd::drained;
     pg::warn("could not claim timers of process manager \"" + lane + "\": " + failure->message, nullptr,
              "The process manager is tried again in a while; the others go on.");
@@ -82,7 +82,7 @@ std::optional<Claimed> Handling::try_to_claim(const std::string& lane) {
 }
 
 void handle(const Claimed& claimed, bool (*interrupted)()) {
-    const auto failure = pg::attempt([&] { run_handler(claimed); }, true);
+    const auto failure = pg::attempt([&] { run_handler(claimed); }, pg::any_error);
     if (!failure) return;
     if (interrupted()) {
         give_back(claimed);

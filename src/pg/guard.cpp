@@ -7,8 +7,10 @@ namespace pg {
 namespace detail {
 
 void throw_caught(MemoryContext context) {
-    MemoryContextSwitchTo(context);
+    // Not among what a subtransaction's end takes along.
+    MemoryContextSwitchTo(TopTransactionContext != nullptr ? TopTransactionContext : context);
     ErrorData* error = CopyErrorData();
+    MemoryContextSwitchTo(context);
     FlushErrorState();
     throw ServerError(error);
 }
@@ -19,23 +21,36 @@ void raise_caught(ErrorData* error, const char* foreign) {
     std::abort();  // ereport(ERROR) does not return, which its macro cannot tell the compiler at every level
 }
 
-void begin_attempt() {
+Subtransaction::Subtransaction() {
     call([] { BeginInternalSubTransaction(nullptr); });
+    MemoryContextSwitchTo(context_);
 }
 
-void keep_attempt() {
-    call([] { ReleaseCurrentSubTransaction(); });
+void Subtransaction::end(bool kept) {
+    MemoryContextSwitchTo(context_);
+    call([=] {
+        if (kept)
+            ReleaseCurrentSubTransaction();
+        else
+            RollbackAndReleaseCurrentSubTransaction();
+    });
+    MemoryContextSwitchTo(context_);
+    CurrentResourceOwner = owner_;
 }
 
-Failure undo_attempt(MemoryContext context, ResourceOwner owner, ErrorData* error, bool cancels_too) {
-    MemoryContextSwitchTo(context);
-    if ((error->sqlerrcode == ERRCODE_QUERY_CANCELED && !cancels_too) || error->sqlerrcode == ERRCODE_ADMIN_SHUTDOWN)
-        throw ServerError(error);
-    // The ErrorData may live in a context that goes with the subtransaction.
-    Failure failure{error->sqlerrcode, error->message != nullptr ? error->message : "unknown error"};
-    call([] { RollbackAndReleaseCurrentSubTransaction(); });
-    MemoryContextSwitchTo(context);
-    CurrentResourceOwner = owner;
+ErrorData* data_of(const std::exception_ptr& error) {
+    try {
+        std::rethrow_exception(error);
+    } catch (const ServerError& caught) {
+        return caught.data();
+    } catch (...) {
+        return nullptr;
+    }
+}
+
+Failure failure_of(ErrorData* data) {
+    Failure failure{data->sqlerrcode, data->message != nullptr ? data->message : "unknown error"};
+    FreeErrorData(data);
     return failure;
 }
 

@@ -9,7 +9,8 @@
 //             block has ended, when no exception is alive any more; SQLSTATE, detail and hint are kept.
 //
 // attempt(f) is the one place that swallows an error: f runs in a subtransaction of its own, which an error
-// rolls back. A request to cancel is not swallowed, unless the caller says that cancelling is meant for f alone.
+// rolls back. Which errors are swallowed, the caller says; else all but a request to cancel. keep_if(f) swallows
+// none: f runs in a subtransaction that is rolled back unless f returns true.
 #pragma once
 
 #include <exception>
@@ -23,8 +24,8 @@
 
 namespace pg {
 
-// A server error on its way through C++ frames. The ErrorData lives in the memory context that was current at
-// the call() that caught it; whoever outlives that context copies what it needs.
+// A server error on its way through C++ frames. The ErrorData lives until the transaction ends; outside of one, as
+// long as the memory context that was current at the call() that caught it.
 class ServerError : public std::exception {
 public:
     explicit ServerError(ErrorData* data) : data_(data) {}
@@ -95,29 +96,59 @@ struct Failure {
 };
 
 namespace detail {
-void begin_attempt();
-void keep_attempt();
-Failure undo_attempt(MemoryContext context, ResourceOwner owner, ErrorData* error, bool cancels_too);
-}  // namespace detail
+// A subtransaction under way; whoever began it ends it, in the same memory context and resource owner.
+class Subtransaction {
+public:
+    Subtransaction();
+    void end(bool kept);
 
-// Runs `body` in a subtransaction; on an error rolls it back and returns what went wrong.
+private:
+    MemoryContext context_ = CurrentMemoryContext;
+    ResourceOwner owner_ = CurrentResourceOwner;
+};
+
+// What `body` throws.
 template <typename Body>
-std::optional<Failure> attempt(Body&& body, bool cancels_too = false) {
-    const MemoryContext context = CurrentMemoryContext;
-    const ResourceOwner owner = CurrentResourceOwner;
-    detail::begin_attempt();
-    MemoryContextSwitchTo(context);
-    ErrorData* error = nullptr;
+std::exception_ptr thrown_by(Body&& body) {
     try {
         body();
-    } catch (const ServerError& caught) {
-        error = caught.data();
+    } catch (...) {
+        return std::current_exception();
     }
-    if (error != nullptr) return detail::undo_attempt(context, owner, error, cancels_too);
-    detail::keep_attempt();
-    MemoryContextSwitchTo(context);
-    CurrentResourceOwner = owner;
-    return std::nullopt;
+    return nullptr;
+}
+
+// Null when it is none of the server's.
+ErrorData* data_of(const std::exception_ptr& error);
+Failure failure_of(ErrorData* data);
+}  // namespace detail
+
+inline bool no_cancel(int sqlstate) { return sqlstate != ERRCODE_QUERY_CANCELED; }
+inline bool any_error(int) { return true; }
+
+// Runs `body` in a subtransaction; on an error rolls it back, and returns what went wrong if `swallows(sqlstate)`. A
+// termination of the process is never swallowed.
+template <typename Body, typename Swallows = bool (*)(int)>
+std::optional<Failure> attempt(Body&& body, Swallows&& swallows = no_cancel) {
+    detail::Subtransaction subtransaction;
+    const std::exception_ptr error = detail::thrown_by(body);
+    subtransaction.end(!error);
+    if (!error) return std::nullopt;
+    ErrorData* data = detail::data_of(error);
+    if (data == nullptr || data->sqlerrcode == ERRCODE_ADMIN_SHUTDOWN || !swallows(data->sqlerrcode))
+        std::rethrow_exception(error);
+    return detail::failure_of(data);
+}
+
+// Runs `body` in a subtransaction that stays only if it returns true; returns what it returned.
+template <typename Body>
+bool keep_if(Body&& body) {
+    detail::Subtransaction subtransaction;
+    bool kept = false;
+    const std::exception_ptr error = detail::thrown_by([&] { kept = body(); });
+    subtransaction.end(kept);
+    if (error) std::rethrow_exception(error);
+    return kept;
 }
 
 // Raises an error of ours, through the same regime as the server's.

@@ -1,8 +1,23 @@
 #include "pg/statement.hpp"
 
+#include <algorithm>
 #include <exception>
 
 namespace pg {
+
+namespace {
+
+// Sets lock_timeout until the level of settings that is returned ends, with the subtransaction at the latest.
+int limit_waits() {
+    constexpr int longest = 100;
+    int most = std::max(std::min(longest, DeadlockTimeout / 2), 1);
+    if (LockTimeout > 0) most = std::min(most, LockTimeout);
+    const int level = NewGUCNestLevel();
+    set_config_option("lock_timeout", psprintf("%d", most), PGC_USERSET, PGC_S_SESSION, GUC_ACTION_SAVE, true, 0, false);
+    return level;
+}
+
+}  // namespace
 
 Session::Session() : outside_(CurrentMemoryContext), exceptions_(std::uncaught_exceptions()) {
     call([] { SPI_connect(); });
@@ -37,11 +52,13 @@ void Statement::prepare() {
     });
 }
 
-Rows Statement::run(std::initializer_list<Value> values) { return execute(values, false); }
+Rows Statement::run(std::initializer_list<Value> values) { return execute(values, How::usual); }
 
-Rows Statement::run_latest(std::initializer_list<Value> values) { return execute(values, true); }
+Rows Statement::run_latest(std::initializer_list<Value> values) { return execute(values, How::latest); }
 
-Rows Statement::execute(std::initializer_list<Value> values, bool latest) {
+Rows Statement::run_or_give_up(std::initializer_list<Value> values) { return execute(values, How::impatient); }
+
+Rows Statement::execute(std::initializer_list<Value> values, How how) {
     Datum datums[most_parameters];
     char nulls[most_parameters];
     std::size_t i = 0;
@@ -52,9 +69,11 @@ Rows Statement::execute(std::initializer_list<Value> values, bool latest) {
     }
     if (plan_ == nullptr || !SPI_plan_is_valid(plan_)) prepare();
     call([&] {
-        const int outcome =
-            latest ? SPI_execute_snapshot(plan_, datums, nulls, GetLatestSnapshot(), InvalidSnapshot, false, false, 0)
-                   : SPI_execute_plan(plan_, datums, nulls, false, 0);
+        const int level = how == How::impatient ? limit_waits() : 0;
+        const int outcome = how == How::latest ? SPI_execute_snapshot(plan_, datums, nulls, GetLatestSnapshot(),
+                                                                      InvalidSnapshot, false, false, 0)
+                                               : SPI_execute_plan(plan_, datums, nulls, false, 0);
+        if (level > 0) AtEOXact_GUC(true, level);
         if (outcome < 0) elog(ERROR, "could not run a statement: %s", SPI_result_code_string(outcome));
     });
     return {SPI_tuptable, SPI_processed};

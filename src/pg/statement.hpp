@@ -72,8 +72,13 @@ public:
     // The same under the newest snapshot, whatever the isolation level of the transaction.
     Rows run_latest(std::initializer_list<Value> values);
 
+    // The same as run(), but raises lock_not_available where it would have to wait for long: sooner than the server looks
+    // for a deadlock. Inside attempt().
+    Rows run_or_give_up(std::initializer_list<Value> values);
+
 private:
-    Rows execute(std::initializer_list<Value> values, bool latest);
+    enum class How { usual, latest, impatient };
+    Rows execute(std::initializer_list<Value> values, How how);
     void prepare();
 
     const char* text_;
