@@ -48,43 +48,41 @@ const TimerColumns& timer_columns(const TriggerData* trigger) {
     return columns;
 }
 
-// Reads one row version of timers.timer.
-class TimerRow {
-public:
-    TimerRow(const TriggerData* trigger, HeapTuple tuple)
-        : tuple_(tuple), shape_(RelationGetDescr(trigger->tg_relation)), columns_(timer_columns(trigger)) {}
+pg::Value value_of(const TriggerData* trigger, HeapTuple tuple, int number) {
+    bool null = false;
+    const Datum datum = heap_getattr(tuple, number, RelationGetDescr(trigger->tg_relation), &null);
+    return {datum, null};
+}
 
-    bool scheduled() const {
-        const pg::Value status = value(columns_.status);
-        return !status.null && DatumGetObjectId(status.datum) == columns_.scheduled;
-    }
-    pg::Value fire_at() const { return value(columns_.fire_at); }
-    pg::Value wake_at() const { return value(columns_.wake_at); }
-    pg::Value process_manager() const { return value(columns_.process_manager); }
-    pg::Value correlation_id() const { return value(columns_.correlation_id); }
-    core::WakeState state() const {
-        return {scheduled(), DatumGetTimestampTz(wake_at().datum), DatumGetTimestampTz(fire_at().datum)};
-    }
+bool is_scheduled(const TriggerData* trigger, HeapTuple tuple) {
+    const TimerColumns& columns = timer_columns(trigger);
+    const pg::Value status = value_of(trigger, tuple, columns.status);
+    return !status.null && DatumGetObjectId(status.datum) == columns.scheduled;
+}
 
-private:
-    pg::Value value(int number) const {
-        bool null = false;
-        const Datum datum = heap_getattr(tuple_, number, shape_, &null);
-        return {datum, null};
+// What the rule and the notes need of a row version, each column read once: the trigger runs for every row.
+struct TimerRow {
+    pg::Value wake_at, fire_at, process_manager;
+
+    TimerRow(const TriggerData* trigger, HeapTuple tuple) {
+        const TimerColumns& columns = timer_columns(trigger);
+        wake_at = value_of(trigger, tuple, columns.wake_at);
+        fire_at = value_of(trigger, tuple, columns.fire_at);
+        process_manager = value_of(trigger, tuple, columns.process_manager);
     }
 
-    HeapTuple tuple_;
-    TupleDesc shape_;
-    const TimerColumns& columns_;
+    std::string_view lane() const { return api::view_of(process_manager.datum); }
+    core::WakeState state(bool scheduled) const {
+        return {scheduled, DatumGetTimestampTz(wake_at.datum), DatumGetTimestampTz(fire_at.datum)};
+    }
 };
 
 // What a table constraint would check, with an error that names the column; nulls are the table's own business.
-void check(const TimerRow& row) {
-    if (const pg::Value name = row.process_manager(); !name.null)
-        api::check_process_manager(api::view_of(name.datum), "process_manager");
-    if (const pg::Value id = row.correlation_id(); !id.null)
-        api::check_correlation_id(api::view_of(id.datum), "correlation_id");
-    if (const pg::Value at = row.fire_at(); !at.null) api::check_finite(DatumGetTimestampTz(at.datum), "fire_at");
+void check(const TriggerData* trigger, HeapTuple tuple, const TimerRow& row) {
+    if (!row.process_manager.null) api::check_process_manager(row.lane(), "process_manager");
+    const pg::Value id = value_of(trigger, tuple, timer_columns(trigger).correlation_id);
+    if (!id.null) api::check_correlation_id(api::view_of(id.datum), "correlation_id");
+    if (!row.fire_at.null) api::check_finite(DatumGetTimestampTz(row.fire_at.datum), "fire_at");
 }
 
 HeapTuple with_wake_at(const TriggerData* trigger, HeapTuple tuple, core::Instant wake_at) {
@@ -98,29 +96,29 @@ HeapTuple with_wake_at(const TriggerData* trigger, HeapTuple tuple, core::Instan
 
 HeapTuple on_insert(const TriggerData* trigger, HeapTuple tuple) {
     const TimerRow row(trigger, tuple);
-    check(row);
-    if (row.fire_at().null || row.process_manager().null) return tuple;
+    check(trigger, tuple, row);
+    if (row.fire_at.null || row.process_manager.null) return tuple;
     // wake_at is the engine's: who brings one along copies rows that were timers before.
-    if (!row.wake_at().null) engine::disarm_once();
-    const core::Instant fire_at = DatumGetTimestampTz(row.fire_at().datum);
-    if (!row.scheduled()) return row.wake_at().null ? with_wake_at(trigger, tuple, fire_at) : tuple;
+    if (!row.wake_at.null) engine::disarm_once();
+    const core::Instant fire_at = DatumGetTimestampTz(row.fire_at.datum);
+    if (!is_scheduled(trigger, tuple)) return row.wake_at.null ? with_wake_at(trigger, tuple, fire_at) : tuple;
 
     const core::Instant wake_at = core::wake_of_new_row(fire_at, engine::write_floor());
-    engine::notes().note(api::view_of(row.process_manager().datum), wake_at, fire_at);
+    engine::notes().note(row.lane(), wake_at, fire_at);
     return with_wake_at(trigger, tuple, wake_at);
 }
 
 HeapTuple on_update(const TriggerData* trigger, HeapTuple old_tuple, HeapTuple tuple) {
+    if (!is_scheduled(trigger, tuple)) return tuple;
     const TimerRow row(trigger, tuple);
-    if (!row.scheduled()) return tuple;
-    check(row);
-    if (row.fire_at().null || row.wake_at().null || row.process_manager().null) return tuple;
+    check(trigger, tuple, row);
+    if (row.fire_at.null || row.wake_at.null || row.process_manager.null) return tuple;
 
     const TimerRow old_row(trigger, old_tuple);
-    const std::string_view lane = api::view_of(row.process_manager().datum);
-    const bool same_lane = lane == api::view_of(old_row.process_manager().datum);
-    const core::WakeState was = old_row.state();
-    const core::WakeState is = row.state();
+    const std::string_view lane = row.lane();
+    const bool same_lane = lane == old_row.lane();
+    const core::WakeState was = old_row.state(is_scheduled(trigger, old_tuple));
+    const core::WakeState is = row.state(true);
     const core::Instant wake_at = core::wake_of_changed_row(was, is, same_lane, engine::write_floor());
     // Where the row is looked at no earlier than before there is nothing to tell.
     if (!was.scheduled || !same_lane || wake_at != was.wake_at) engine::notes().note(lane, wake_at, is.fire_at);
