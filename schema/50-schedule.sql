@@ -29,7 +29,7 @@ create function timers.schedule_many(
 returns setof record
 language c volatile parallel unsafe rows 100 as 'MODULE_PATHNAME', 'timers_schedule_many';
 comment on function timers.schedule_many(timers.timer_request[], timers.rearm_mode) is
-'Schedules many timers in one statement, in the order of their ids, so that two such calls cannot deadlock. Of several requests with the same id the last counts. Returns one row per request, in their order. Errors: 22004 for a null in a request; otherwise as timers.schedule(). Nothing is scheduled then.';
+'Schedules many timers at once; two such calls cannot deadlock, whatever the order of their requests. Of several requests with the same id the last counts. Returns one row per request, in their order. Errors: 22004 for a null in a request; otherwise as timers.schedule(). Nothing is scheduled then.';
 
 create function timers.debounce(
     timer_id uuid, process_manager text, correlation_id text, quiet interval,

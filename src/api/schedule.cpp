@@ -1,9 +1,11 @@
 // schedule(), schedule_in(), schedule_once(), schedule_many(), debounce(), cancel(), cancel_correlation().
 
-#include <string>
+#include <string_view>
+#include <vector>
 
 #include "api/enums.hpp"
 #include "api/errors.hpp"
+#include "api/requests.hpp"
 #include "api/result_set.hpp"
 #include "engine/lane_registry.hpp"
 #include "engine/transaction_end.hpp"
@@ -62,25 +64,28 @@ TIMERS_FUNCTION(timers_debounce) {
 }
 
 TIMERS_SET_FUNCTION(timers_schedule_many) {
-    const Datum requests = arguments.required(0, "requests");
+    const std::vector<store::Request> requests = api::requests_of(arguments.required(0, "requests"));
     const store::RearmMode mode = api::mode_of(arguments.required(1, "mode"));
-    if (const auto missing = store::first_missing(requests))
-        pg::raise(ERRCODE_NULL_VALUE_NOT_ALLOWED, "argument \"requests\" must not have a null " + missing->part,
-                  ("Request " + std::to_string(missing->position) + " has one.").c_str());
-    for (const std::string& lane : store::process_managers_of(requests)) {
+    std::string_view last;
+    for (const store::Request& request : requests) {
+        const std::string_view lane = api::view_of(request.process_manager);
+        if (lane == last) continue;
         api::check_process_manager(lane, "requests");
         engine::ensure_lane(lane);
+        last = lane;
     }
     engine::notes().touch();
+    const std::vector<store::Outcome> outcomes = store::schedule_many(requests, mode);
+
     // The outcomes' values, looked up once.
-    Datum outcomes[4];
+    pg::Value values[4];
     for (const auto outcome : {store::Outcome::inserted, store::Outcome::rearmed, store::Outcome::kept,
                                store::Outcome::too_late})
-        outcomes[static_cast<int>(outcome)] = api::outcome_value(outcome).datum;
-    store::schedule_many(requests, mode, [&](Datum timer_id, store::Outcome outcome) {
-        const pg::Value row[] = {{timer_id}, {outcomes[static_cast<int>(outcome)]}};
+        values[static_cast<int>(outcome)] = api::outcome_value(outcome);
+    for (std::size_t i = 0; i < requests.size(); i++) {
+        const pg::Value row[] = {{requests[i].timer_id}, values[static_cast<int>(outcomes[i])]};
         api::put(result, row);
-    });
+    }
 }
 
 TIMERS_FUNCTION(timers_cancel) {

@@ -6,16 +6,6 @@
 
 namespace store {
 
-namespace {
-
-pg::Value array_of(std::vector<Datum>& items, Oid type, int length, bool by_value, char alignment) {
-    Datum* data = items.data();
-    const int count = static_cast<int>(items.size());
-    return {pg::call([=] { return PointerGetDatum(construct_array(data, count, type, length, by_value, alignment)); })};
-}
-
-}  // namespace
-
 pg::Value text_value(std::string_view text) {
     return {pg::call([=] {
         return PointerGetDatum(cstring_to_text_with_len(text.data(), static_cast<int>(text.size())));
@@ -51,27 +41,35 @@ std::int64_t count_at(const pg::Rows& rows, std::uint64_t row, int column) {
     return value.null ? 0 : DatumGetInt64(value.datum);
 }
 
+pg::Value array_of(std::span<const Datum> items, Oid type) {
+    std::vector<Datum> copy(items.begin(), items.end());
+    Datum* data = copy.data();
+    const int count = static_cast<int>(copy.size());
+    return {pg::call([=] {
+        int16 length;
+        bool by_value;
+        char alignment;
+        get_typlenbyvalalign(type, &length, &by_value, &alignment);
+        return PointerGetDatum(construct_array(data, count, type, length, by_value, alignment));
+    })};
+}
+
 pg::Value text_array(std::span<const std::string_view> texts) {
     std::vector<Datum> items;
     for (const std::string_view text : texts) items.push_back(text_value(text).datum);
-    return array_of(items, TEXTOID, -1, false, TYPALIGN_INT);
+    return array_of(items, TEXTOID);
 }
 
 pg::Value instant_array(std::span<const core::Instant> instants) {
     std::vector<Datum> items;
     for (const core::Instant instant : instants) items.push_back(instant_datum(instant));
-    return array_of(items, TIMESTAMPTZOID, 8, true, TYPALIGN_DOUBLE);
-}
-
-pg::Value uuid_array(std::span<const Datum> ids) {
-    std::vector<Datum> items(ids.begin(), ids.end());
-    return array_of(items, UUIDOID, UUID_LEN, false, TYPALIGN_CHAR);
+    return array_of(items, TIMESTAMPTZOID);
 }
 
 pg::Value bigint_array(std::span<const std::int64_t> numbers) {
     std::vector<Datum> items;
     for (const std::int64_t number : numbers) items.push_back(Int64GetDatum(number));
-    return array_of(items, INT8OID, 8, true, TYPALIGN_DOUBLE);
+    return array_of(items, INT8OID);
 }
 
 Oid timer_table() {

@@ -25,9 +25,9 @@ core::Instant instant_at(const pg::Rows& rows, std::uint64_t row, int column, co
 std::int64_t count_at(const pg::Rows& rows, std::uint64_t row, int column);
 
 // Arrays as parameters.
+pg::Value array_of(std::span<const Datum> items, Oid type);
 pg::Value text_array(std::span<const std::string_view> texts);
 pg::Value instant_array(std::span<const core::Instant> instants);
-pg::Value uuid_array(std::span<const Datum> ids);
 pg::Value bigint_array(std::span<const std::int64_t> numbers);
 
 // The timer table; its owner lends the rights.
