@@ -1,7 +1,7 @@
 -- Intent: schedule_many does with each request what schedule would, answers in the order of the requests, lets the last
 -- of several with the same id count, and does all or nothing.
 begin;
-select plan(57);
+select plan(81);
 
 create function pg_temp.id(number integer) returns uuid
 language sql immutable as $$ select ('00000000-0000-4000-b006-' || lpad(number::text, 12, '0'))::uuid $$;
@@ -76,6 +76,75 @@ select is(pg_temp.many(array[pg_temp.request(24, 1, lane => 'tap many unused'), 
     '24=inserted 24=inserted',
     'of two process managers');
 select is((select process_manager from timers.lookup(pg_temp.id(24))), 'tap many', 'it belongs to the last');
+
+-- What the session's last batch came to decides what is tried first: that all are new, that all are there, or neither.
+-- Where that is not so, what was tried leaves no trace.
+create function pg_temp.expect(what text) returns text
+language sql volatile as $$
+    select pg_temp.many(array[pg_temp.request(40, 1)]);
+    delete from timers.timer where timer_id = pg_temp.id(41);
+    select pg_temp.many(case what
+        when 'new' then array[pg_temp.request(41, 1)]
+        when 'there' then array[pg_temp.request(40, 1)]
+        else array[pg_temp.request(40, 1), pg_temp.request(41, 1)] end);
+    delete from timers.timer where timer_id = pg_temp.id(41);
+    select pg_temp.many(case what
+        when 'new' then array[pg_temp.request(41, 1)]
+        when 'there' then array[pg_temp.request(40, 1)]
+        else array[pg_temp.request(40, 1), pg_temp.request(41, 1)] end)
+$$;
+-- 42 and 43 are there, 49 has been cancelled, 44 to 48 are new.
+create temporary table batch (place integer generated always as identity, what text, requests timers.timer_request[],
+                              mode timers.rearm_mode, outcomes text);
+insert into batch (what, requests, mode, outcomes) values
+    ('the last counts of new ones',
+        array[pg_temp.request(45, 2, '1'), pg_temp.request(44, 3), pg_temp.request(45, 4, '2')],
+        'replace', '45=inserted 44=inserted 45=inserted'),
+    ('the last counts of old ones',
+        array[pg_temp.request(43, 2, '1'), pg_temp.request(42, 3), pg_temp.request(43, 4, '2')],
+        'replace', '43=rearmed 42=rearmed 43=rearmed'),
+    ('old among new', array[pg_temp.request(48, 5), pg_temp.request(43, 5), pg_temp.request(46, 5)],
+        'replace', '48=inserted 43=rearmed 46=inserted'),
+    ('new among old', array[pg_temp.request(43, 6), pg_temp.request(47, 6), pg_temp.request(42, 6)],
+        'replace', '43=rearmed 47=inserted 42=rearmed'),
+    ('one that is spent among old', array[pg_temp.request(48, 7), pg_temp.request(49, 7), pg_temp.request(47, 8)],
+        'later', '48=rearmed 49=too_late 47=rearmed'),
+    ('one that is not to be moved', array[pg_temp.request(48, 6), pg_temp.request(47, 9)],
+        'later', '48=kept 47=rearmed'),
+    ('a bad one', array[pg_temp.request(50, 1), pg_temp.request(48, 9), pg_temp.request(42, 9, saga => '')],
+        'replace', 'argument "correlation_id" must not be empty');
+create function pg_temp.many_or_error(requests timers.timer_request[], mode timers.rearm_mode) returns text
+language plpgsql as $$
+begin
+    return pg_temp.many(requests, mode);
+exception when invalid_parameter_value then
+    return sqlerrm;
+end
+$$;
+create function pg_temp.guesses() returns setof text
+language plpgsql as $$
+declare
+    what text;
+    b batch;
+begin
+    foreach what in array '{new, there, neither}'::text[] loop
+        delete from timers.timer where timer_id between pg_temp.id(42) and pg_temp.id(49);
+        perform pg_temp.many(array[pg_temp.request(42, 1), pg_temp.request(43, 1), pg_temp.request(49, 1)]);
+        perform timers.cancel(pg_temp.id(49));
+        for b in select * from batch order by place loop
+            perform pg_temp.expect(what);
+            return next is(pg_temp.many_or_error(b.requests, b.mode), b.outcomes, what || ' expected: ' || b.what);
+        end loop;
+        return next is(
+            (select string_agg(format('%s@%s%s', right(t.timer_id::text, 2),
+                                      extract(epoch from t.fire_at - pg_temp.hour(0))::integer / 3600,
+                                      nullif(t.payload, '{}')), ' ' order by t.timer_id)
+             from timers.timer t where t.timer_id between pg_temp.id(42) and pg_temp.id(50)),
+            '42@6 43@6 44@3 45@42 46@5 47@9 48@7 49@1', 'and each is there once, as last requested');
+    end loop;
+end
+$$;
+select pg_temp.guesses();
 
 -- Every mode in every state, as schedule has it: the same call by schedule on a twin.
 insert into timers.timer (timer_id, process_manager, correlation_id, fire_at, status, died_at)
