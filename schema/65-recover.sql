@@ -26,6 +26,7 @@ language c volatile parallel unsafe as 'MODULE_PATHNAME', 'timers_count_due';
 comment on function timers.count_due(timestamptz) is
 'How many timers are due at as_of: scheduled, with fire_at <= as_of. Reads these alone. Errors: 22004, 22023.';
 
+-- Each timer is looked up by itself: a join might read the whole table where there are many claims.
 create function timers.find_stuck(
     min_age interval default null, min_attempts integer default null,
     as_of timestamptz default pg_catalog.clock_timestamp())
@@ -34,7 +35,11 @@ language sql stable parallel restricted security definer rows 100 set search_pat
 begin atomic
     select t.timer_id, t.created_at, t.wake_at, t.fire_at, t.updated_at, t.attempts, t.forgiven, t.status,
            t.fired_event_id, t.process_manager, t.correlation_id, t.payload, t.died_at, t.last_error
-    from timers.claim c join timers.timer t on t.timer_id = c.timer_id
+    from timers.claim c
+    cross join lateral (
+        select l.timer_id, l.created_at, l.wake_at, l.fire_at, l.updated_at, l.attempts, l.forgiven, l.status,
+               l.fired_event_id, l.process_manager, l.correlation_id, l.payload, l.died_at, l.last_error
+        from timers.timer l where l.timer_id = c.timer_id limit 1) t
     where t.status = 'firing'
       and (find_stuck.min_age is null or c.claimed_at <= find_stuck.as_of - find_stuck.min_age)
       and (find_stuck.min_attempts is null or t.attempts >= find_stuck.min_attempts)
