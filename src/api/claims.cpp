@@ -28,7 +28,7 @@ TIMERS_SET_FUNCTION(timers_claim_due) {
     if (!arguments.is_null(2)) lease = arguments.positive_span(2, "lease");
     const core::Instant as_of = DatumGetTimestampTz(arguments.instant(3, "as_of"));
     const std::string name = caller();
-    engine::claim_due({lane, as_of, most, lease, {"external", name}},
+    engine::claim_due({lane, as_of, most, lease, {core::Delivery::external, name}},
                       [&](const pg::Rows& rows, std::uint64_t row, int column) {
                           api::put_row(result, rows, row, column);
                       });

@@ -1,13 +1,14 @@
 // The triggers that see every write, be it by the functions of this schema, by COPY, by hand or by replication:
-// on timers.timer they keep wake_at and note what the dispatcher must hear of, on timers.claim they note leases, on
-// timers.process_manager they note that settings changed. They run before the row is written, in the writer's
-// transaction, while the writer holds the table's lock; engine/transaction_end.cpp publishes the notes.
+// on timers.timer they keep wake_at, note what the dispatcher must hear of and count what happens, on timers.claim they
+// note leases, on timers.process_manager they note that settings changed. They run before the row is written, in the
+// writer's transaction, while the writer holds the table's lock; engine/transaction_end.cpp publishes the notes.
 
 #include "api/enums.hpp"
 #include "api/function.hpp"
 #include "core/wake_rule.hpp"
 #include "engine/lane_registry.hpp"
 #include "engine/transaction_end.hpp"
+#include "pg/clock.hpp"
 
 namespace {
 
@@ -32,17 +33,19 @@ int column(const TriggerData* trigger, const char* name) {
 // Where the columns of timers.timer are, for as long as it is the same table.
 struct TimerColumns {
     Oid table = InvalidOid;
-    int wake_at, fire_at, status, process_manager, correlation_id;
-    Oid scheduled;
+    int wake_at, fire_at, attempts, status, process_manager, correlation_id;
+    Oid statuses[std::size(core::timer_status_labels)];
 };
 
 const TimerColumns& timer_columns(const TriggerData* trigger) {
     static TimerColumns columns;
     const Oid table = RelationGetRelid(trigger->tg_relation);
     if (columns.table != table) {
-        columns = {InvalidOid, column(trigger, "wake_at"), column(trigger, "fire_at"), column(trigger, "status"),
-                   column(trigger, "process_manager"), column(trigger, "correlation_id"),
-                   DatumGetObjectId(api::status_value("scheduled"))};
+        columns = {InvalidOid, column(trigger, "wake_at"), column(trigger, "fire_at"), column(trigger, "attempts"),
+                   column(trigger, "status"), column(trigger, "process_manager"), column(trigger, "correlation_id"),
+                   {}};
+        for (std::size_t i = 0; i < std::size(columns.statuses); i++)
+            columns.statuses[i] = DatumGetObjectId(api::status_value(core::timer_status_labels[i]));
         columns.table = table;
     }
     return columns;
@@ -54,10 +57,13 @@ pg::Value value_of(const TriggerData* trigger, HeapTuple tuple, int number) {
     return {datum, null};
 }
 
-bool is_scheduled(const TriggerData* trigger, HeapTuple tuple) {
+// A null, which the table refuses in a moment, is taken for anything but scheduled.
+core::TimerStatus status_of(const TriggerData* trigger, HeapTuple tuple) {
     const TimerColumns& columns = timer_columns(trigger);
     const pg::Value status = value_of(trigger, tuple, columns.status);
-    return !status.null && DatumGetObjectId(status.datum) == columns.scheduled;
+    std::size_t i = 0;
+    while (i + 1 < std::size(columns.statuses) && DatumGetObjectId(status.datum) != columns.statuses[i]) i++;
+    return static_cast<core::TimerStatus>(i);
 }
 
 // What the rule and the notes need of a row version, each column read once: the trigger runs for every row.
@@ -101,15 +107,32 @@ HeapTuple on_insert(const TriggerData* trigger, HeapTuple tuple) {
     // wake_at is the engine's: who brings one along copies rows that were timers before.
     if (!row.wake_at.null) engine::disarm_once();
     const core::Instant fire_at = DatumGetTimestampTz(row.fire_at.datum);
-    if (!is_scheduled(trigger, tuple)) return row.wake_at.null ? with_wake_at(trigger, tuple, fire_at) : tuple;
+    if (status_of(trigger, tuple) != core::TimerStatus::scheduled)
+        return row.wake_at.null ? with_wake_at(trigger, tuple, fire_at) : tuple;
 
     const core::Instant wake_at = core::wake_of_new_row(fire_at, engine::write_floor());
     engine::notes().note(row.lane(), wake_at, fire_at);
     return with_wake_at(trigger, tuple, wake_at);
 }
 
+core::TimerState counted(const TriggerData* trigger, HeapTuple tuple, core::TimerStatus status) {
+    const TimerColumns& columns = timer_columns(trigger);
+    return {status, DatumGetInt32(value_of(trigger, tuple, columns.attempts).datum),
+            DatumGetTimestampTz(value_of(trigger, tuple, columns.fire_at).datum)};
+}
+
+// Postponing, which is what most updates are, counts as nothing.
+void count(const TriggerData* trigger, HeapTuple tuple, const core::TimerState& was, const core::TimerState& is) {
+    if (was.status == is.status && was.attempts == is.attempts) return;
+    const pg::Value lane = value_of(trigger, tuple, timer_columns(trigger).process_manager);
+    if (!lane.null) core::count_change(engine::counts_of(api::view_of(lane.datum)), was, is, pg::wall_clock());
+}
+
 HeapTuple on_update(const TriggerData* trigger, HeapTuple old_tuple, HeapTuple tuple) {
-    if (!is_scheduled(trigger, tuple)) return tuple;
+    const core::TimerStatus old_status = status_of(trigger, old_tuple);
+    const core::TimerStatus status = status_of(trigger, tuple);
+    count(trigger, tuple, counted(trigger, old_tuple, old_status), counted(trigger, tuple, status));
+    if (status != core::TimerStatus::scheduled) return tuple;
     const TimerRow row(trigger, tuple);
     check(trigger, tuple, row);
     if (row.fire_at.null || row.wake_at.null || row.process_manager.null) return tuple;
@@ -117,7 +140,7 @@ HeapTuple on_update(const TriggerData* trigger, HeapTuple old_tuple, HeapTuple t
     const TimerRow old_row(trigger, old_tuple);
     const std::string_view lane = row.lane();
     const bool same_lane = lane == old_row.lane();
-    const core::WakeState was = old_row.state(is_scheduled(trigger, old_tuple));
+    const core::WakeState was = old_row.state(old_status == core::TimerStatus::scheduled);
     const core::WakeState is = row.state(true);
     const core::Instant wake_at = core::wake_of_changed_row(was, is, same_lane, engine::write_floor());
     // Where the row is looked at no earlier than before there is nothing to tell.

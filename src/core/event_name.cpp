@@ -3,7 +3,6 @@
 namespace core {
 
 namespace {
-constexpr std::int64_t from_1970_to_2000 = 10957LL * 86400 * second;
 }
 
 std::size_t write_event_name(Instant fire_at, char (&name)[event_name_size]) {

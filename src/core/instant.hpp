@@ -17,6 +17,9 @@ inline constexpr std::int64_t millisecond = 1000 * microsecond;
 inline constexpr std::int64_t second = 1000 * millisecond;
 inline constexpr std::int64_t minute = 60 * second;
 
+// From the Unix epoch to ours.
+inline constexpr std::int64_t from_1970_to_2000 = 10957LL * 86400 * second;
+
 // `instant + span`, held inside the range instead of overflowing.
 constexpr Instant later_by(Instant instant, std::int64_t span) {
     Instant sum = 0;

@@ -11,12 +11,11 @@
 #include <vector>
 
 #include "core/backoff.hpp"
+#include "core/delivery.hpp"
 #include "core/instant.hpp"
 #include "core/retention_plan.hpp"
 
 namespace core {
-
-enum class Delivery { outbox, notify, handler, external };
 
 struct LaneSettings {
     Delivery delivery = Delivery::outbox;
@@ -41,6 +40,7 @@ struct LaneScan {
     Instant passed_over = never;     // the lowest wake_at of a row that somebody held locked
     Instant waiting_wake = never;    // the lowest wake_at of a row that was seen but is not due
     Instant waiting_fire = never;    // the earliest fire_at of such a row
+    std::int64_t skipped = 0;        // rows that somebody held locked, or had just changed
 
     bool found_something() const {
         return full || fired + killed + rearmed > 0 || passed_over != never || waiting_fire != never;

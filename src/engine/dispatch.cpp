@@ -32,7 +32,10 @@ void Dispatch::start() {
     // Writers that started before the floor was known have read the stored marks instead.
     raise_floor(std::max(store::highest_safe_mark(), core::distant_past + 1));
     read_settings();
-    store::each_lane_with_timers([this](std::string_view lane) { book_.lane(lane); });
+    store::each_lane_with_timers([this](std::string_view lane) {
+        book_.lane(lane);
+        set_failing(lane, false);
+    });
     // After the lanes: if they are a restore's, what came with them shows by now, and it brings the rows itself.
     look_whether_armed();
     if (armed_)
@@ -191,10 +194,13 @@ void Dispatch::committed() {
     }
     for (const Serving& serving : served_) {
         core::Lane& lane = *serving.lane;
+        const bool was_failing = lane.failed.failing();
         if (serving.failed) {
             book_.failed(lane, last_wall_, serving.row_to_blame);
+            if (lane.failed.failing() && !was_failing) set_failing(lane.name, true);
             continue;
         }
+        if (was_failing) set_failing(lane.name, false);
         if (!prepared_seen_) {
             const core::Instant mark = core::mark_after(serving.scan, bound_);
             if (mark > start_of(lane)) {
@@ -220,6 +226,7 @@ void Dispatch::close() {
     if (!armed_) deadline_ = core::never;
     if (settings_stale_ || (armed_ && (lanes_stale_ || everywhere_))) deadline_ = core::distant_past;
     if (armed_ && prepared_seen_) deadline_ = std::min(deadline_, prepared_due_);
+    count_.took = pg::monotonic_clock() - last_monotonic_;
     deadline_ = end_pass(deadline_, book_.passed_over(), count_);
 }
 

@@ -6,6 +6,7 @@
 #include <set>
 
 #include "engine/calls.hpp"
+#include "engine/transaction_end.hpp"
 #include "pg/clock.hpp"
 #include "pg/log.hpp"
 #include "pg/notify.hpp"
@@ -115,8 +116,13 @@ void Dispatch::serve(core::Delivery delivery, const std::vector<core::Lane*>& la
     if (!failure) {
         for (std::size_t i = 0; i < lanes.size(); i++) {
             // The settings, or whether the database is armed, have changed since they were read.
-            if (scans[i].refused) settings_stale_ = true;
-            else note_served(*lanes[i], scans[i]);
+            if (scans[i].refused) {
+                settings_stale_ = true;
+                continue;
+            }
+            count_delivered(lanes[i]->name, delivery, scans[i].fired);
+            if (scans[i].skipped > 0) counts_of(lanes[i]->name).skipped += static_cast<std::uint64_t>(scans[i].skipped);
+            note_served(*lanes[i], scans[i]);
         }
         return;
     }
@@ -130,6 +136,7 @@ void Dispatch::serve(core::Delivery delivery, const std::vector<core::Lane*>& la
     const bool row_to_blame = is_about_data(failure->sqlstate);
     served_.push_back({&lane, {}, true, row_to_blame, core::never});
     if (row_to_blame && lane.share > 1) return;
+    counts_of(lane.name).delivery_failures++;
     pg::warn("could not fire timers of process manager \"" + lane.name + "\": " + failure->message, nullptr,
              row_to_blame ? "The timer is tried again later; the others go on."
                           : "The process manager is tried again in a while; the others go on.");

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "engine/session_pass.hpp"
+#include "engine/transaction_end.hpp"
 #include "engine/waking.hpp"
 #include "pg/clock.hpp"
 #include "pg/log.hpp"
@@ -70,7 +71,7 @@ std::optional<Claimed> Handling::try_to_claim(const std::string& lane) {
     std::optional<Claimed> claimed;
     // A handler holds its claim for as long as it may run, so that no second one starts beside it.
     const std::int64_t lease = std::max(settings->lease, settings->time_limit + overrun);
-    const ClaimRequest request{lane, pg::wall_clock(), 1, lease, {"handler", name_, identity_}};
+    const ClaimRequest request{lane, pg::wall_clock(), 1, lease, {core::Delivery::handler, name_, identity_}};
     const ClaimOutcome outcome =
         claim_due(request, [&](const pg::Rows& rows, std::uint64_t row, int column) {
             claimed = Claimed{lane, *DatumGetUUIDP(rows.datum(row, column)),
@@ -87,6 +88,7 @@ void handle(const Claimed& claimed, bool (*interrupted)()) {
     if (interrupted()) {
         give_back(claimed);
     } else if (store::fail(datum_of(claimed.timer_id), datum_of(claimed.token), failure->message)) {
+        counts_of(claimed.process_manager).handler_failures++;
         pg::log("the handler of process manager \"" + claimed.process_manager + "\" failed: " + failure->message);
     }
 }

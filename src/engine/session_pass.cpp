@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "core/lane_book.hpp"
+#include "engine/session_lanes.hpp"
 #include "engine/transaction_end.hpp"
 #include "engine/waking.hpp"
 #include "pg/clock.hpp"
@@ -22,19 +23,6 @@ namespace engine {
 namespace {
 
 constexpr std::size_t lanes_per_scan = 100;
-
-struct SessionLane {
-    std::string name;
-    core::LaneSettings settings;
-    ScanStart start;
-    core::Instant stored = core::distant_past;
-    bool drained = false;
-
-    core::Instant from() const {
-        const core::Instant mark = std::max(start.shared ? start.mark : core::distant_past, stored);
-        return std::min(mark, notes().wake_of(name));
-    }
-};
 
 // What every pass in a session needs to know before its first scan.
 class SessionPass {
@@ -56,38 +44,6 @@ public:
     }
 
     const store::PassClock& clock() const { return clock_; }
-
-    std::vector<SessionLane> lanes(std::optional<std::string_view> only) const {
-        std::map<std::string, SessionLane> lanes;
-        const auto open = [&](std::string_view name) -> SessionLane& {
-            SessionLane& lane = lanes[std::string(name)];
-            lane.name = name;
-            return lane;
-        };
-        if (only) {
-            SessionLane& lane = open(*only);
-            lane.settings = store::lane_settings(*only).value_or(core::LaneSettings{});
-            // A mark in memory is enough.
-            const ScanStart start = scan_start(*only);
-            if (!start.shared || start.mark == core::distant_past) lane.stored = store::safe_mark(*only);
-        } else {
-            store::each_lane_with_timers(open);
-            store::each_lane_settings([&](std::string_view name, core::LaneSettings settings) {
-                if (const auto found = lanes.find(std::string(name)); found != lanes.end())
-                    found->second.settings = std::move(settings);
-            });
-            store::each_safe_mark([&](std::string_view name, core::Instant safe_at) {
-                if (const auto found = lanes.find(std::string(name)); found != lanes.end())
-                    found->second.stored = safe_at;
-            });
-        }
-        std::vector<SessionLane> list;
-        for (auto& [name, lane] : lanes) {
-            lane.start = scan_start(name);
-            list.push_back(std::move(lane));
-        }
-        return list;
-    }
 
     // A scan of the lane is done; what it covered may be skipped from the commit on.
     void covered(const SessionLane& lane, const core::LaneScan& scan) const {
@@ -147,7 +103,7 @@ std::int64_t fire_due(core::Instant as_of, std::int64_t most) {
 
     std::int64_t fired = 0;
     std::set<std::string> bells;
-    std::vector<SessionLane> lanes = pass.lanes(std::nullopt);
+    std::vector<SessionLane> lanes = lanes_with_timers();
     for (const core::Delivery delivery : {core::Delivery::outbox, core::Delivery::notify}) {
         std::int64_t widening = 1;
         while (fired < most) {
@@ -163,6 +119,7 @@ std::int64_t fire_due(core::Instant as_of, std::int64_t most) {
             for (std::size_t i = 0; i < chunk.size(); i++) {
                 const core::LaneScan& scan = scans[i];
                 fired += scan.fired;
+                count_delivered(chunk[i]->name, delivery, scan.fired);
                 if (scan.refused) {
                     chunk[i]->drained = true;
                     continue;
@@ -183,7 +140,7 @@ std::int64_t fire_due(core::Instant as_of, std::int64_t most) {
 
 std::int64_t count_due(core::Instant as_of) {
     const SessionPass pass(as_of);
-    std::vector<SessionLane> lanes = pass.lanes(std::nullopt);
+    std::vector<SessionLane> lanes = lanes_with_timers();
     std::vector<SessionLane*> all;
     all.reserve(lanes.size());
     for (SessionLane& lane : lanes) all.push_back(&lane);
@@ -193,7 +150,7 @@ std::int64_t count_due(core::Instant as_of) {
 ClaimOutcome claim_due(const ClaimRequest& request,
                        const std::function<void(const pg::Rows&, std::uint64_t, int)>& visit) {
     const SessionPass pass(request.as_of);
-    std::vector<SessionLane> lanes = pass.lanes(request.lane);
+    std::vector<SessionLane> lanes = request.lane ? lanes_named(*request.lane) : lanes_with_timers();
     std::vector<SessionLane*> all;
     for (SessionLane& lane : lanes) {
         if (lane.settings.paused) continue;
@@ -213,6 +170,7 @@ ClaimOutcome claim_due(const ClaimRequest& request,
         for (std::size_t i = 0; i < scans.size(); i++) {
             if (scans[i].refused) continue;
             outcome.claimed += scans[i].fired;
+            count_delivered(all[i]->name, request.claimer.delivery, scans[i].fired);
             outcome.killed += scans[i].killed;
             moved |= scans[i].rearmed + scans[i].killed > 0;
             outcome.more |= scans[i].full;

@@ -2,6 +2,7 @@
 
 #include <cstring>
 
+#include "pg/clock.hpp"
 #include "pg/shared_memory.hpp"
 
 namespace engine {
@@ -73,6 +74,7 @@ SharedDatabase* open_database(Oid database) {
     place->floor = core::distant_past;
     place->noted_lease = core::never;
     place->spilled = core::never;
+    place->counted_since = pg::wall_clock();
     return place;
 }
 
@@ -101,6 +103,10 @@ SharedLane* open_lane(Oid database, std::string_view name) {
         lane->rests_until = core::distant_past;
     }
     return lane;
+}
+
+bool is_crowded_out(Oid database, std::string_view name) {
+    return hash_get_num_entries(lanes) >= max_lanes && find_lane(database, name) == nullptr;
 }
 
 void set_launcher_latch(Latch* latch) { header->launcher_latch = latch; }

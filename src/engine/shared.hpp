@@ -12,6 +12,7 @@
 
 #include "core/backoff.hpp"
 #include "core/instant.hpp"
+#include "core/lane_counts.hpp"
 #include "pg/server.hpp"
 
 namespace engine {
@@ -43,6 +44,10 @@ struct SharedLane {
     int running;                  // handler workers that have their turn at it
     Instant rests_until;          // its timers could not be claimed: it gets no turn before
     core::Backoff failures{core::second, core::minute};
+
+    // For those who watch.
+    bool failing;                 // its last firing raised an error, and it waits to be tried again
+    core::LaneCounts counts;      // of committed transactions
 };
 
 // A handler worker.
@@ -87,9 +92,12 @@ struct SharedDatabase {
     bool extension_changed;
     bool look_everywhere;         // a prepared transaction was finished
 
+    Instant counted_since;
     std::uint64_t passes;         // that ran a transaction
     std::uint64_t wakeups;
     std::uint64_t fired;
+    core::SpanHistogram pass_time;
+    core::LaneCounts unplaced;    // of lanes that found no place
 };
 
 // How many handler workers a database may have.
@@ -128,6 +136,8 @@ SharedDatabase* end_of_databases();
 SharedLane* find_lane(Oid database, std::string_view name);
 // Opens a place if need be; nullptr when all are taken.
 SharedLane* open_lane(Oid database, std::string_view name);
+// Whether the lane has no place because all are taken.
+bool is_crowded_out(Oid database, std::string_view name);
 
 // The launcher's latch, if one runs.
 void set_launcher_latch(Latch* latch);

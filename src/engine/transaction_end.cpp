@@ -24,6 +24,7 @@ struct PendingRaise {
 
 struct State {
     core::TransactionNotes notes;
+    core::TransactionCounts counts;
     Instant lease = core::never;
     bool settings_changed = false;
     bool extension_changed = false;
@@ -34,7 +35,8 @@ struct State {
     Instant floor = core::distant_past;
 
     bool says_something() const {
-        return notes.touched() || lease != core::never || settings_changed || extension_changed || prepared_finished;
+        return notes.touched() || !counts.empty() || lease != core::never || settings_changed || extension_changed ||
+               prepared_finished;
     }
 };
 
@@ -47,12 +49,16 @@ State& state() {
 void publish_all(bool rolled_back) {
     const State& now = state();
     if (!now.says_something()) return;
-    publish({rolled_back, &now.notes, now.lease, now.settings_changed, now.extension_changed, now.prepared_finished});
+    publish({rolled_back, &now.notes, &now.counts, now.lease, now.settings_changed, now.extension_changed,
+             now.prepared_finished});
 }
 
 void forget() {
     State& now = state();
-    if (now.says_something()) now.notes.clear();
+    if (now.says_something()) {
+        now.notes.clear();
+        now.counts.clear();
+    }
     now.lease = core::never;
     now.settings_changed = now.extension_changed = now.prepared_finished = false;
     now.raises.clear();
@@ -81,7 +87,10 @@ void on_transaction_end(XactEvent event, void*) {
 }
 
 void on_savepoint_end(SubXactEvent event, SubTransactionId, SubTransactionId, void*) {
+    const int depth = GetCurrentTransactionNestLevel();
+    if (event == SUBXACT_EVENT_COMMIT_SUB) state().counts.keep(depth);
     if (event != SUBXACT_EVENT_ABORT_SUB) return;
+    state().counts.roll_back(depth);
     // The rows that the savepoint locked are free from here, while the transaction may go on for long.
     publish_all(true);
     // Its table lock may have gone with it, and with that the right to the floor that was read under it.
@@ -100,6 +109,14 @@ void register_transaction_callbacks() {
 }
 
 core::TransactionNotes& notes() { return state().notes; }
+
+core::LaneCounts& counts_of(std::string_view lane) {
+    return state().counts.of(lane, GetCurrentTransactionNestLevel());
+}
+
+void count_delivered(std::string_view lane, core::Delivery delivery, std::int64_t timers) {
+    if (timers > 0) counts_of(lane).delivered[static_cast<std::size_t>(delivery)] += static_cast<std::uint64_t>(timers);
+}
 
 void note_lease(Instant lease_until) { state().lease = std::min(state().lease, lease_until); }
 void note_settings_changed() { state().settings_changed = true; }

@@ -1,10 +1,12 @@
-// What the current transaction has to tell the dispatcher when it ends, collected while it runs. Registered with
-// the server once per process; publishes at commit, abort, PREPARE and the rollback of a savepoint.
+// What the current transaction has to tell when it ends, collected while it runs: notes for the dispatcher, and counts
+// of what it did. Registered with the server once per process; publishes at commit, abort, PREPARE and the rollback of
+// a savepoint.
 #pragma once
 
 #include <string_view>
 
 #include "core/instant.hpp"
+#include "core/lane_counts.hpp"
 #include "core/transaction_notes.hpp"
 
 namespace engine {
@@ -14,6 +16,11 @@ void register_transaction_callbacks();
 
 // The notes of the transaction under way.
 core::TransactionNotes& notes();
+
+// What the transaction, or the savepoint under way, does in a lane: to be counted if it commits. One that is prepared
+// is counted then.
+core::LaneCounts& counts_of(std::string_view lane);
+void count_delivered(std::string_view lane, core::Delivery delivery, std::int64_t timers);
 
 // A claim with this lease was written.
 void note_lease(core::Instant lease_until);

@@ -27,6 +27,11 @@ void leave_note(SharedDatabase& database, std::string_view name, const core::Lan
     list(database, *lane);
 }
 
+void add_counts(SharedDatabase& database, std::string_view name, const core::LaneCounts& counts) {
+    SharedLane* lane = open_lane(database.oid, name);
+    (lane == nullptr ? database.unplaced : lane->counts).add(counts);
+}
+
 SharedDatabase* own_database() { return find_database(MyDatabaseId); }
 
 bool holds_news(const SharedDatabase& database) {
@@ -56,6 +61,9 @@ void publish(const Message& message) noexcept {
     bool awaited = extension_changed || message.prepared_finished ||
                    (message.notes->touched() && database->passed_over);
     if (!message.rolled_back) {
+        message.counts->each([=](const std::string& name, const core::LaneCounts& counts) {
+            add_counts(*database, name, counts);
+        });
         Instant soonest = message.lease;
         for (const auto& [name, note] : message.notes->lanes()) {
             leave_note(*database, name, note);
@@ -121,6 +129,7 @@ Instant end_pass(Instant deadline, bool passed_over, const PassCount& count) {
     database->passed_over = passed_over;
     database->wakeups++;
     database->passes += count.worked ? 1 : 0;
+    if (count.worked) database->pass_time.observe(count.took);
     database->fired += static_cast<std::uint64_t>(count.fired);
     return deadline;
 }
@@ -128,6 +137,18 @@ Instant end_pass(Instant deadline, bool passed_over, const PassCount& count) {
 void set_armed(bool armed) {
     const SharedLock lock;
     if (SharedDatabase* database = own_database()) database->unarmed = !armed;
+}
+
+void set_failing(std::string_view name, bool failing) {
+    const SharedLock lock;
+    if (SharedLane* lane = find_lane(MyDatabaseId, name)) lane->failing = failing;
+}
+
+bool is_failing(std::string_view name) {
+    if (!available()) return false;
+    const SharedLock lock;
+    const SharedLane* lane = find_lane(MyDatabaseId, name);
+    return lane != nullptr && lane->failing;
 }
 
 Instant raise_floor(Instant clock) {

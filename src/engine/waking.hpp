@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "core/transaction_counts.hpp"
 #include "core/transaction_notes.hpp"
 #include "engine/shared.hpp"
 
@@ -19,13 +20,15 @@ namespace engine {
 struct Message {
     bool rolled_back;
     const core::TransactionNotes* notes;
+    const core::TransactionCounts* counts;
     Instant lease;              // the earliest lease_until that it wrote
     bool settings_changed;      // process_manager was written
     bool extension_changed;     // an extension was created, altered or dropped
     bool prepared_finished;     // COMMIT PREPARED or ROLLBACK PREPARED
 };
 
-// Lowers the marks, leaves the notes, and sets the dispatcher's latch if it would otherwise sleep too long.
+// Lowers the marks, leaves the notes, adds up the counts, and sets the dispatcher's latch if it would otherwise sleep
+// too long.
 // Raises nothing: it runs in transaction callbacks.
 void publish(const Message& message) noexcept;
 
@@ -58,18 +61,21 @@ TakenNotes begin_pass();
 // than these; distant_past when something else than timers is to be seen to.
 Instant soonest_note(const std::vector<std::string_view>& but_for);
 
-// What a pass has done, for timers.workers.
+// What a pass has done, for timers.workers and timers.metrics.
 struct PassCount {
     bool worked;            // it ran a transaction
     std::int64_t fired;
+    std::int64_t took;      // microseconds
 };
 
 // Closes a pass: the dispatcher sleeps until `deadline`, or not at all when something has come since the pass was opened.
 // That has set the latch, but whatever the pass waited for (a lock, a standby) may have reset it. Returns until when.
 Instant end_pass(Instant deadline, bool passed_over, const PassCount& count);
 
-// What timers.workers says.
+// What timers.workers and timers.overview say.
 void set_armed(bool armed);
+void set_failing(std::string_view lane, bool failing);
+bool is_failing(std::string_view lane);
 
 // Sets the floor for writers to at least `clock` and returns it; the first call makes it known.
 Instant raise_floor(Instant clock);

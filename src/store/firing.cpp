@@ -103,9 +103,10 @@ core::LaneScan scan_at(const pg::Rows& rows, std::uint64_t row) {
     scan.passed_over = instant_at(rows, row, 7, core::never);
     scan.waiting_wake = instant_at(rows, row, 8, core::never);
     scan.waiting_fire = instant_at(rows, row, 9, core::never);
+    scan.skipped = count_at(rows, row, 10);
     return scan;
 }
-constexpr int scan_width = 9;
+constexpr int scan_width = 10;
 
 pg::Value armed_as(std::optional<std::string_view> identity) {
     return identity ? text_value(*identity) : pg::null_value;
@@ -173,7 +174,8 @@ std::vector<core::LaneScan> claim(const std::vector<LaneTask>& tasks, const Pass
         claim_pass.run({columns.lane_array(), columns.start_array(), columns.share_array(), columns.ceiling_array(),
                         instant_value(clock.due), instant_value(clock.bound), instant_value(clock.now),
                         {Int64GetDatum(most)}, armed_as(claimer.identity), columns.lease_array(),
-                        {Int64GetDatum(widest)}, text_value(claimer.name), text_value(claimer.kind)});
+                        {Int64GetDatum(widest)}, text_value(claimer.name),
+                        text_value(core::label_of(claimer.delivery))});
     for (std::uint64_t row = 0; row < rows.count(); row++)
         if (!rows.value(row, scan_width + 1).null) visit(rows, row, scan_width + 1);
     return scans_of(rows, tasks.size());

@@ -42,9 +42,9 @@ std::vector<core::LaneScan> fire_into_outbox(const std::vector<LaneTask>& tasks,
 std::vector<core::LaneScan> fire_by_notify(const std::vector<LaneTask>& tasks, const PassClock& clock,
                                            std::int64_t most, std::optional<std::string_view> identity = {});
 
-// Who claims, and as what (timers.claim.kind).
+// Who claims, and by which delivery: external or handler.
 struct Claimer {
-    std::string_view kind;
+    core::Delivery delivery;
     std::string_view name;
     std::optional<std::string_view> identity = {};    // as for the passes above
 };

@@ -94,7 +94,8 @@ inline constexpr SqlText scan_columns = R"sql(
         select pg_catalog.min(s.wake_at) from taken s
         where s.place operator(pg_catalog.=) r.place
           and not s.tid operator(pg_catalog.=) any (select k.tid from locked k)) end as passed_over,
-    h.waiting_wake, h.waiting_fire)sql";
+    h.waiting_wake, h.waiting_fire,
+    r.taken operator(pg_catalog.-) coalesce(h.locked, 0) as skipped)sql";
 
 inline constexpr SqlText from_scan = R"sql(
 from reach r
