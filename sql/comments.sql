@@ -18,10 +18,12 @@ where t.typnamespace = 'timers'::regnamespace and (t.typtype in ('e', 'd') or c.
   and coalesce(obj_description(t.oid, 'pg_type'), '') = ''
 order by t.typname;
 
--- Of the timer table and the settings every column is explained.
+-- Of the timer table, the settings and the views every column is explained.
 select format('%s.%s', a.attrelid::regclass, a.attname) as column_without_comment
 from pg_attribute a
-where a.attrelid in ('timers.timer'::regclass, 'timers.process_manager'::regclass) and a.attnum > 0
+where (a.attrelid in ('timers.timer'::regclass, 'timers.process_manager'::regclass)
+       or a.attrelid in (select c.oid from pg_class c where c.relnamespace = 'timers'::regnamespace and c.relkind = 'v'))
+  and a.attnum > 0
   and not a.attisdropped and coalesce(col_description(a.attrelid, a.attnum), '') = ''
 order by a.attrelid::regclass::text, a.attnum;
 

@@ -45,4 +45,6 @@ pg::Value outcome_value(store::Outcome outcome) {
     return {enum_value("schedule_outcome", labels[static_cast<int>(outcome)])};
 }
 
+pg::Value delivery_value(core::Delivery delivery) { return {enum_value("delivery", core::label_of(delivery))}; }
+
 }  // namespace api

@@ -3,6 +3,7 @@
 
 #include <string>
 
+#include "core/delivery.hpp"
 #include "store/schedule.hpp"
 
 namespace api {
@@ -13,5 +14,6 @@ std::string label_of(Datum value);
 store::RearmMode mode_of(Datum rearm_mode);
 Datum status_value(const char* label);
 pg::Value outcome_value(store::Outcome outcome);
+pg::Value delivery_value(core::Delivery delivery);
 
 }  // namespace api

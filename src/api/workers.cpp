@@ -3,32 +3,10 @@
 #include <optional>
 
 #include "api/result_set.hpp"
-#include "engine/shared.hpp"
+#include "engine/dispatcher_state.hpp"
 #include "store/values.hpp"
 
 namespace {
-
-const char* state_of(const engine::SharedDatabase* database) {
-    if (!engine::available()) return "not preloaded";
-    if (RecoveryInProgress()) return "standby";
-    if (database == nullptr) return "no place";
-    if (database->dispatcher_pid != 0) return database->unarmed ? "not armed" : "running";
-    if (database->leaving > 0) return "left for a command";
-    if (database->out_of_slots) return "no worker slot";
-    return database->presence == engine::Presence::absent ? "absent" : "starting";
-}
-
-const char* explanation_of(const char* state) {
-    const std::string_view name = state;
-    if (name == "not preloaded")
-        return "nothing fires by itself: add durable_timers to shared_preload_libraries and restart, or call timers.fire_due()";
-    if (name == "standby") return "the primary fires the timers; this server does once it is promoted";
-    if (name == "not armed") return "the timers were restored, cloned or upgraded: call timers.arm() if they are to fire here";
-    if (name == "no place") return "more databases than durable_timers.max_databases";
-    if (name == "no worker slot") return "all of max_worker_processes are taken; it is tried again";
-    if (name == "left for a command") return "a command needs the database free of sessions";
-    return nullptr;
-}
 
 // A row of timers.workers; what is null is left out.
 struct Row {
@@ -49,7 +27,7 @@ void put(const api::ResultSet& result, const Row& row) {
     const auto instant = [](std::optional<core::Instant> at) {
         return at ? store::instant_value(*at) : pg::null_value;
     };
-    const char* explanation = explanation_of(row.state);
+    const char* explanation = engine::explanation_of(row.state);
     const pg::Value columns[] = {store::text_value(row.worker),
                                  store::text_value(row.state),
                                  row.pid ? pg::Value{Int32GetDatum(*row.pid)} : pg::null_value,
@@ -75,7 +53,7 @@ TIMERS_SET_FUNCTION(timers_workers) {
             database = &copy;
         }
     }
-    Row dispatcher{"dispatcher", state_of(database)};
+    Row dispatcher{"dispatcher", engine::dispatcher_state(database)};
     if (database != nullptr) {
         dispatcher.passes = database->passes;
         dispatcher.wakeups = database->wakeups;

@@ -56,6 +56,8 @@ Rows Statement::run(std::initializer_list<Value> values) { return execute(values
 
 Rows Statement::run_latest(std::initializer_list<Value> values) { return execute(values, How::latest); }
 
+Rows Statement::run_as_of_caller(std::initializer_list<Value> values) { return execute(values, How::as_of_caller); }
+
 Rows Statement::run_or_give_up(std::initializer_list<Value> values) { return execute(values, How::impatient); }
 
 Rows Statement::execute(std::initializer_list<Value> values, How how) {
@@ -72,7 +74,7 @@ Rows Statement::execute(std::initializer_list<Value> values, How how) {
         const int level = how == How::impatient ? limit_waits() : 0;
         const int outcome = how == How::latest ? SPI_execute_snapshot(plan_, datums, nulls, GetLatestSnapshot(),
                                                                       InvalidSnapshot, false, false, 0)
-                                               : SPI_execute_plan(plan_, datums, nulls, false, 0);
+                                               : SPI_execute_plan(plan_, datums, nulls, how == How::as_of_caller, 0);
         if (level > 0) AtEOXact_GUC(true, level);
         if (outcome < 0) elog(ERROR, "could not run a statement: %s", SPI_result_code_string(outcome));
     });

@@ -72,12 +72,15 @@ public:
     // The same under the newest snapshot, whatever the isolation level of the transaction.
     Rows run_latest(std::initializer_list<Value> values);
 
+    // The same under the snapshot of the query that called us, so that several statements see one state. For reading.
+    Rows run_as_of_caller(std::initializer_list<Value> values);
+
     // The same as run(), but raises lock_not_available where it would have to wait for long: sooner than the server looks
     // for a deadlock. Inside attempt().
     Rows run_or_give_up(std::initializer_list<Value> values);
 
 private:
-    enum class How { usual, latest, impatient };
+    enum class How { usual, latest, as_of_caller, impatient };
     Rows execute(std::initializer_list<Value> values, How how);
     void prepare();
 
