@@ -46,3 +46,23 @@ comment on column timers.overview.dead is 'Timers that were given up on. Inexact
 comment on column timers.overview.next_due is 'When the next timer that is not due yet will be; null: there is none. Inexact: at the latest.';
 comment on column timers.overview.inexact is 'The columns whose value is no exact one; {}: all are.';
 comment on column timers.overview.explanation is 'Why its timers do not fire by themselves, and what to do about it; null: they do.';
+
+create function timers._metrics(
+    out name text, out type text, out process_manager text, out labels jsonb, out value double precision)
+returns setof record
+language c volatile parallel restricted rows 1000 as 'MODULE_PATHNAME', 'timers_metrics';
+comment on function timers._metrics() is 'The rows of timers.metrics.';
+
+create view timers.metrics as
+select name, type, process_manager, labels, value from timers._metrics();
+comment on view timers.metrics is 'What is there, as in timers.overview, and what was counted since the server started. Spans of time are in milliseconds.';
+comment on column timers.metrics.name is 'The metric; of a histogram its buckets, and .sum and .count.';
+comment on column timers.metrics.type is 'gauge, counter or histogram.';
+comment on column timers.metrics.process_manager is 'Whose it is; null: the database''s.';
+comment on column timers.metrics.labels is 'What tells its values apart: delivery, outcome, or the highest value of a bucket as le.';
+comment on column timers.metrics.value is 'Null: not known, since the library is not preloaded or the process manager found no place in shared memory.';
+
+create function timers.prometheus() returns text
+language c volatile parallel restricted as 'MODULE_PATHNAME', 'timers_prometheus';
+comment on function timers.prometheus() is
+'The metrics in the text format of Prometheus, with names that begin with durable_timers_, and spans of time in seconds.';

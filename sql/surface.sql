@@ -119,7 +119,7 @@ insert into contract (name, arguments, result, there) values
      'SETOF timers.outbox', false),
     ('ack_events', 'positions bigint[]', 'bigint', false),
     ('arm', '', 'void', false),
-    ('prometheus', '', 'text', false);
+    ('prometheus', '', 'text', true);
 
 -- A set of columns is the same contract whether it is declared as OUT arguments or as a TABLE.
 create temporary view surface as

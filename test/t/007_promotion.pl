@@ -26,6 +26,10 @@ subtest 'while the primary lives' => sub {
     is($standby->sql($workers), '0', 'the standby runs no workers');
     is($standby->sql("select state = 'running' from timers.workers"), 'f', 'and says that none runs');
     is($standby->sql("select status from timers.lookup(id('far'))"), 'scheduled', 'it can be read');
+    is($standby->sql("select scheduled, firing, explanation ~ 'primary' from timers.overview
+        where process_manager in ('orders', 'calls') order by 1"), "0|1|t\n1|0|t", 'with what there is to do');
+    like($standby->sql('select timers.prometheus()'), qr/^durable_timers_scheduled\{process_manager="orders"\} 1$/m,
+        'also by Prometheus');
     like($standby->sql_error($_), qr/^25006 /, "refused: $_")
         for "select plan('new', '0')", "select timers.fire_due()", "select timers.cancel(id('far'))",
         "select timers.claim_due()";

@@ -16,6 +16,20 @@ subtest 'why nothing fires by itself' => sub {
         'there are no workers');
 };
 
+subtest 'what can be told without shared memory' => sub {
+    $server->sql("select plan('told', '1 hour', 'told'), plan('told too', '-1 day', 'told')");
+    is($server->sql("select scheduled, due, oldest_overdue >= '1 day', next_due > now(), inexact,
+            explanation ~ 'preload'
+        from timers.overview"), '2|1|t|t|{}|t', 'what is there is counted');
+    is($server->sql("select count(*) > 20, count(*) filter (where (value is null) = (type = 'gauge'))
+        from timers.metrics"), 't|0', 'what happened is unknown');
+    is($server->sql("select value from timers.metrics where name = 'timer.dispatcher.running'"), '0', 'nothing runs');
+    my $text = $server->sql('select timers.prometheus()');
+    like($text, qr/^durable_timers_backlog\{process_manager="told"\} 1$/m, 'Prometheus hears of what is known');
+    unlike($text, qr/_total|_bucket/, 'and of nothing else');
+    $server->sql('delete from timers.timer; delete from timers.process_manager');
+};
+
 subtest 'fire_due' => sub {
     $server->sql("select plan('due', '0'), plan('due too', '-1 day', 'other'), plan('later', '1 hour')");
     is($server->sql('select timers.fire_due()'), '2', 'it fires what is due');

@@ -82,6 +82,12 @@ subtest 'places for lanes' => sub {
         'a restarted server serves them', expected => $lanes);
     is($server->sql('select count(*) - count(distinct timer_id) from timers.outbox'), '0',
         'nothing is delivered twice');
+    # What was fired since the restart, which began all counts anew.
+    $server->await_ok("select sum(value) from timers.metrics where name = 'timer.fired'", 'each is counted once',
+        expected => $lanes);
+    is($server->sql("select count(*) filter (where value is null) from timers.metrics
+        where name = 'timer.fired' and process_manager is not null"), $lanes + 1 - 2,
+        'those that have no place together');
 };
 
 done_testing();

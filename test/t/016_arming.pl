@@ -34,6 +34,10 @@ sub waits_ok {
     $server->await_ok('select state from timers.workers', 'it is not armed', database => $database,
         expected => 'not armed');
     like($server->sql('select explanation from timers.workers', $database), qr/timers\.arm\(\)/, 'and says what to do');
+    is($server->sql("select bool_and(explanation ~ 'timers\.arm') and sum(due) >= 1 from timers.overview", $database),
+        't', 'and so does each of its process managers');
+    is($server->sql("select value from timers.metrics where name = 'timer.dispatcher.running'", $database), '0',
+        'and the metrics');
     is($server->sql($all, $database), $timers, 'its timers are those of the original');
     is($server->sql("select process_manager, delivery, channel, lease, paused from timers.process_manager order by 1",
         $database), "calls|notify|c|01:00:00|f\nheld|outbox|||t\norders|outbox|bell||t", 'and so are its settings');
