@@ -12,7 +12,7 @@ server_user=postgres # who runs the servers when the script runs as root, which 
 build_packages=("postgresql-$pg_major" "postgresql-server-dev-$pg_major" uuid-dev g++ make)
 demo_packages=(python3 python3-psycopg2)
 test_packages=("postgresql-$pg_major-cron" "postgresql-$pg_major-pgtap" libtap-parser-sourcehandler-pgtap-perl
-    libipc-run-perl perl cmake libgtest-dev jq python3)
+    libipc-run-perl perl cmake libgtest-dev jq python3 python3-prometheus-client)
 
 # A caller's own server or make must not leak in.
 unset "${!PG@}" MAKEFLAGS MAKELEVEL

@@ -60,11 +60,23 @@ subtest 'every type, table and view has its section, with every label and column
         next if $name eq 'timers.workers';    # its section has a table of states, too
         is_deeply(sorted(grep { !$is_member{$_} } keys %is_named), [], "nothing is made up about $name");
     }
-    my ($states) = slurp_file("$root/src/api/workers.cpp") =~ /\bstate_of\(.*?\{(.*?)^\}/ms;
+    my ($states) = slurp_file("$root/src/engine/dispatcher_state.cpp") =~ /\bdispatcher_state\(.*?\{(.*?)^\}/ms;
     my @commented = split /; |\./, $server->sql(q{select col_description('timers.workers'::regclass, attnum)
         from pg_attribute where attrelid = 'timers.workers'::regclass and attname = 'state'});
     my %written = map { $_ => 1 } first_column(section($reference, '### timers.workers'));
     ok($written{$_}, "the state \"$_\" of a worker is in the reference") for @commented, $states =~ /"([^"]+)"/g;
+};
+
+subtest 'every metric, with its name for Prometheus' => sub {
+    $server->sql("select timers.pause('a lane')");
+    my %exposed = map { $_ => 1 } $server->sql('select timers.prometheus()') =~ /^# TYPE (\w+) /mg;
+    # Without a safe mark the lane has no age of it.
+    my %there = map { $_ => 1 } 'timer.safe_mark.age', rows(q{select distinct name from timers.metrics
+        where not (type = 'histogram' and name ~ '\.(sum|count)$')});
+    $exposed{durable_timers_safe_mark_age_seconds} = 1;
+    my $text = section($document{'docs/data.md'}, '## Metrics');
+    is_deeply(sorted(first_column($text)), sorted(keys %there), 'data.md has those of the view');
+    is_deeply(sorted($text =~ /`(durable_timers_\w+)`/g), sorted(keys %exposed), 'and of prometheus()');
 };
 
 subtest 'everything public has a comment in the catalog' => sub {
