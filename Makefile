@@ -13,6 +13,8 @@ OBJS = $(SOURCES:.cpp=.o)
 SCHEMA_SCRIPT = durable_timers--$(EXTVERSION).sql
 TOPICS := $(sort $(wildcard schema/*.sql))
 DATA_built = $(SCHEMA_SCRIPT)
+# Ready queries for psql, beside the install script.
+DATA = psql/durable_timers.psql
 
 REGRESS = $(sort $(patsubst sql/%.sql,%,$(wildcard sql/*.sql)))
 REGRESS_OPTS = --load-extension=durable_timers
