@@ -8,6 +8,7 @@
 #include "pg/extension.hpp"
 #include "pg/locks.hpp"
 #include "pg/log.hpp"
+#include "pg/transaction.hpp"
 #include "store/arming.hpp"
 #include "store/lanes.hpp"
 #include "store/settings.hpp"
@@ -142,8 +143,15 @@ void Dispatch::work() {
 
     const core::Instant now = pg::wall_clock();
     const Oid table = store::timer_table();
-    if (safe_marks_.ready(table, now)) safe_marks_.store(book_);
-    if (next_lease_ <= now) requeue(now);
+    if (safe_marks_.ready(table, now)) {
+        pg::show_activity("storing safe marks");
+        safe_marks_.store(book_);
+    }
+    if (next_lease_ <= now) {
+        pg::show_activity("taking back timers whose lease is over");
+        requeue(now);
+    }
+    pg::show_activity("firing due timers");
 
     // Before the snapshot of the scan: what is prepared then may be committed without a note of its own.
     const bool prepared_before = std::exchange(prepared_seen_, pg::prepared_writers(table));
@@ -165,7 +173,10 @@ void Dispatch::work() {
     for (core::Lane* lane : due)
         if (lane->settings.delivery == core::Delivery::handler) call_handlers(*lane);
     ring_doorbells();
-    if (due.empty() && !holding_) sweep(now);
+    if (due.empty() && !holding_) {
+        pg::show_activity("deleting timers whose retention is over");
+        sweep(now);
+    }
 
     // Where nothing more is due, see when something will be.
     std::vector<std::string_view> drained;

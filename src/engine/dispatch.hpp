@@ -37,6 +37,9 @@ public:
     void committed();
     void close();
 
+    // Whether this database's timers fire by themselves.
+    bool armed() const { return armed_; }
+
     // When the next pass is due, unless the latch is set before.
     core::Instant deadline() const { return deadline_; }
 

@@ -2,11 +2,15 @@
 
 #include <ctime>
 
-#include "pg/server.hpp"
+#include "pg/guard.hpp"
 
 namespace pg {
 
 std::int64_t wall_clock() { return GetCurrentTimestamp(); }
+
+std::string instant_text(std::int64_t instant) {
+    return call([=] { return timestamptz_to_str(instant); });
+}
 
 std::int64_t monotonic_clock() {
     timespec now{};

@@ -14,6 +14,14 @@ void begin_transaction(const char* activity) {
     });
 }
 
+void show_activity(const char* activity) {
+    call([=] { pgstat_report_activity(STATE_RUNNING, activity); });
+}
+
+void show_idle(const char* activity) {
+    call([=] { pgstat_report_activity(STATE_IDLE, activity); });
+}
+
 void commit_transaction() {
     call([] {
         PopActiveSnapshot();

@@ -1,4 +1,4 @@
-// Transactions of a worker: begun, committed, shown in pg_stat_activity. An error leaves them to the process's
+// Transactions of a worker, and what pg_stat_activity shows of it: begun, committed, idle. An error leaves them to the process's
 // own end, which rolls back.
 #pragma once
 
@@ -12,6 +12,10 @@ void in_transaction(const char* activity, Body&& body);
 
 void begin_transaction(const char* activity);
 void commit_transaction();
+
+// What pg_stat_activity shows from here on: within a transaction, and between two.
+void show_activity(const char* activity);
+void show_idle(const char* activity);
 
 // The transaction under way will not wait for a standby: whoever is on the way out must not.
 void commit_locally();

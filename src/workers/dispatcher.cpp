@@ -1,6 +1,7 @@
 // The dispatcher: the process that fires one database's timers. It never runs user code. Policy is
 // engine/dispatch.hpp; here are only the process, its transactions and its sleep.
 
+#include <string>
 #include <utility>
 
 #include "engine/dispatch.hpp"
@@ -59,19 +60,36 @@ public:
 
             dispatch_.open();
             if (dispatch_.has_work()) {
-                if (!member_.in_transaction("firing due timers", [this] { dispatch_.work(); })) return;
+                if (!member_.in_transaction("looking for something to do", [this] { dispatch_.work(); })) return;
                 dispatch_.committed();
+                shown_.clear();
             }
             dispatch_.close();
+            show_sleep();
             // A latch that is set ends the sleep at once: something came while the pass was under way.
             alarm_.sleep_until(dispatch_.deadline(), longest_sleep, wait_);
         }
     }
 
 private:
+    // To pg_stat_activity; a wake-up without work leaves it alone.
+    void show_sleep() {
+        const core::Instant deadline = dispatch_.deadline();
+        if (deadline <= pg::wall_clock()) return;
+        std::string activity = "waiting for timers";
+        if (!dispatch_.armed())
+            activity = "waiting for timers.arm()";
+        else if (deadline != core::never)
+            activity = "sleeping until " + pg::instant_text(deadline);
+        if (activity == shown_) return;
+        shown_ = std::move(activity);
+        pg::show_idle(shown_.c_str());
+    }
+
     Member member_;
     engine::Dispatch dispatch_;
     pg::Alarm alarm_;
+    std::string shown_;
     uint32 wait_ = pg::wait_event("DurableTimersSleep");
 };
 

@@ -96,6 +96,7 @@ public:
                 continue;
             }
             if (pg::monotonic_clock() - idle_since >= idle_time) return;
+            pg::show_idle("waiting for timers with handlers");
             alarm_.sleep_until(pg::wall_clock() + idle_time, idle_time, wait_);
         }
     }
@@ -106,14 +107,17 @@ private:
     bool serve(const engine::Turn& turn) {
         std::optional<engine::Claimed> claimed;
         engine::TurnEnd end = engine::TurnEnd::claimed;
-        bool installed = member_.in_transaction("claiming a timer for its handler", [&] {
+        const std::string claiming = "claiming a timer of process manager \"" + turn.lane + "\"";
+        bool installed = member_.in_transaction(claiming.c_str(), [&] {
             end = handling_.claim(turn.lane, claimed);
             if (claimed) hold_claim();
         });
         while (installed && claimed) {
             const engine::Claimed current = std::move(*claimed);
             claimed.reset();
-            installed = member_.in_transaction("running a handler", [&] {
+            const std::string running =
+                "running handler " + current.settings.function + " of process manager \"" + turn.lane + "\"";
+            installed = member_.in_transaction(running.c_str(), [&] {
                 if (sent_away)
                     engine::give_back(current);
                 else

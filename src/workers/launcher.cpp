@@ -57,6 +57,7 @@ public:
             core::Instant next = core::never;
             for (auto& [database, charge] : charges_)
                 next = std::min({next, attend(database, charge, charge.dispatcher), attend(database, charge, charge.handler)});
+            pg::show_idle("waiting for databases, workers and calls");
             alarm_.sleep_until(next, core::minute * 60, wait_);
         }
     }
@@ -213,6 +214,7 @@ void durable_timers_launcher_main(Datum) {
     workers::unblock_signals();
     BackgroundWorkerInitializeConnection(nullptr, nullptr, 0);
     pg::entry([] {
+        workers::show_name();
         pg::call([] { before_shmem_exit(workers::leave_launcher, 0); });
         {
             const engine::SharedLock lock;

@@ -32,6 +32,10 @@ BackgroundWorker describe_worker(const char* name, const char* entry_point, int 
     return worker;
 }
 
+void show_name() {
+    pg::call([] { SetConfigOption("application_name", MyBgworkerEntry->bgw_name, PGC_USERSET, PGC_S_SESSION); });
+}
+
 bool start_worker(const char* name, const char* entry_point, Oid database, BackgroundWorkerHandle** handle) {
     BackgroundWorker worker = describe_worker(name, entry_point, BGW_NEVER_RESTART);
     worker.bgw_main_arg = ObjectIdGetDatum(database);

@@ -16,6 +16,9 @@ bool handle_interrupts();
 // A filled-in BackgroundWorker of this library; `name` is its type, too.
 BackgroundWorker describe_worker(const char* name, const char* entry_point, int restart_seconds);
 
+// As its application's name, in pg_stat_activity and in log lines. Once the process is connected.
+void show_name();
+
 // Starts one for a database, never restarted by the postmaster (it would be, for ever, against a dropped database);
 // false when no worker slot is free.
 bool start_worker(const char* name, const char* entry_point, Oid database, BackgroundWorkerHandle** handle);
@@ -25,6 +28,7 @@ template <typename Process>
 [[noreturn]] void be_worker(Datum database, bool (*join)(), void (*leave)(int, Datum)) {
     BackgroundWorkerInitializeConnectionByOid(DatumGetObjectId(database), InvalidOid, 0);
     pg::entry([=] {
+        show_name();
         if (!join()) return;
         pg::call([=] { before_shmem_exit(leave, 0); });
         Process process;

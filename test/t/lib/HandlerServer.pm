@@ -41,7 +41,7 @@ $$ select coalesce(string_agg(name || ' ' || attempt || coalesce(' ' || note, ''
 
 create function public.handlers_running() returns bigint language sql as
 $$ select count(*) from pg_stat_activity
-   where backend_type = 'durable_timers handler' and datname = current_database() and query = 'running a handler'
+   where backend_type = 'durable_timers handler' and datname = current_database() and query like 'running handler %'
      and state <> 'idle' $$;
 };
 
@@ -99,7 +99,7 @@ sub count_handlers {
 sub sleeping_handler {
     my ($server, $database) = @_;
     my $query = "select pid from pg_stat_activity where backend_type = 'durable_timers handler'
-        and datname = current_database() and query = 'running a handler' and wait_event = 'PgSleep'";
+        and datname = current_database() and query like 'running handler %' and wait_event = 'PgSleep'";
     $server->wait_until("select count(*) from ($query) h", database => $database, expected => '1');
     return $server->sql($query, $database);
 }
