@@ -34,7 +34,7 @@ pg::Value checked_handler(Datum handler) {
 
 pg::Value checked_role(Oid role) {
     const char* name = pg::call([=] { return GetUserNameFromId(role, false); });
-    if (!pg::call([=] { return is_member_of_role(GetUserId(), role); }))
+    if (!pg::call([=] { return pg::may_become(GetUserId(), role); }))
         pg::raise(ERRCODE_INSUFFICIENT_PRIVILEGE, std::string("must be a member of role \"") + name + "\"");
     return store::text_value(name);
 }

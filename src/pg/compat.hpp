@@ -42,6 +42,15 @@ inline bool owns_database(Oid database, Oid role) {
 #endif
 }
 
+// Whether a member may act as a role.
+inline bool may_become(Oid member, Oid role) {
+#if PG_VERSION_NUM >= 160000
+    return member_can_set_role(member, role);
+#else
+    return is_member_of_role(member, role);
+#endif
+}
+
 inline bool may_execute(Oid role, Oid function) {
 #if PG_VERSION_NUM >= 160000
     return object_aclcheck(ProcedureRelationId, function, role, ACL_EXECUTE) == ACLCHECK_OK;
