@@ -89,6 +89,7 @@ set search_path = pg_catalog;
 truncate regress_trap.sprung;
 
 -- Now every function, on a path as a user or an attacker may have it. Two rounds: plans are made, then used again.
+set track_functions = 'all';
 set role regress_attacker;
 set search_path = regress_trap, pg_catalog, pg_temp;
 begin;
@@ -147,7 +148,28 @@ begin
         perform timers.configure('regress ext', max_attempts => 0);
         perform timers.schedule(pg_catalog.gen_random_uuid(), 'regress ext', 'saga', '2010-01-01 00:00+00');
         perform timers.claim_due('regress ext', 1);
+        -- Many at once, and debouncing.
+        perform timers.schedule_many(array[(id, 'regress out', 'many', '2090-01-01 00:00+00', '{}')]::timers.timer_request[]);
+        id := pg_catalog.gen_random_uuid();
+        perform timers.schedule_many(array[(id, 'regress out', 'many', '2090-01-01 00:00+00', '{}')]::timers.timer_request[]);
+        perform timers.debounce(id, 'regress out', 'saga', '1 second', '{}', '1 minute');
+        perform timers.debounce(id, 'regress out', 'saga', '2 seconds');
+        -- Repair.
+        perform timers.requeue(id);
+        perform timers.dead_letter(id, 'reason');
+        perform timers.retry_dead(id, '2010-01-01 00:00+00');
+        perform timers.count_due();
+        perform timers.count_stuck('1 second', 1);
+        perform timers.fire_due();
+        perform timers.lease_events();
+        perform timers.ack_events('{1, 2}');
+        perform timers.purge('2001-01-01 00:00+00', true);
+        perform timers.arm();
+        -- What watchers call.
         perform timers._workers();
+        perform timers._overview();
+        perform timers._metrics();
+        perform timers.prometheus();
     end loop;
 end
 $$;
@@ -155,6 +177,11 @@ reset role;
 set search_path = pg_catalog;
 select who, trap, count(*) from regress_trap.sprung where who <> 'regress_attacker'
 group by who, trap order by who, trap;
+select p.oid::regprocedure as never_called from pg_proc p
+where p.pronamespace = 'timers'::regnamespace
+  and not exists (select from pg_stat_xact_user_functions f where f.funcid = p.oid)
+order by p.proname;
+reset track_functions;
 -- The attacker's own tables got nothing, ours got all.
 select (select count(*) from regress_trap.timer) as trapped_timers,
        (select count(*) from regress_trap.outbox) as trapped_events,

@@ -1,7 +1,7 @@
 -- Intent: whatever is added to the schema later keeps the rules: explained, nobody's until granted, out of reach of the
 -- caller's search_path, and part of the extension. Driven by the catalog, so that new objects need no new test.
 begin;
-select plan(17);
+select plan(20);
 
 create temporary view function_of_ours as
 select p.oid::regprocedure::text as name, p.*
@@ -64,6 +64,26 @@ select is_empty(
        join pg_catalog.pg_proc r on d.refclassid = 'pg_catalog.pg_proc'::regclass and r.oid = d.refobjid
        where r.pronamespace not in ('timers'::regnamespace, 'pg_catalog'::regnamespace) $$,
     'no function rests on one of another schema');
+
+select is_empty(
+    $$ select name, proconfig from function_of_ours
+       where exists (select from unnest(proconfig) s (setting) where s.setting <> 'search_path=pg_catalog, pg_temp') $$,
+    'no function has another setting, nor another path');
+select is_empty(
+    $$ select name from function_of_ours p join pg_catalog.pg_language l on l.oid = p.prolang
+       where l.lanname = 'sql' and not coalesce(proconfig, '{}') @> array['search_path=pg_catalog, pg_temp'] $$,
+    'every SQL function has that path');
+select is_empty(
+    $$ select pg_catalog.pg_describe_object(d.classid, d.objid, d.objsubid),
+              pg_catalog.pg_describe_object(d.refclassid, d.refobjid, d.refobjsubid)
+       from pg_catalog.pg_depend m
+       join pg_catalog.pg_extension e on m.refclassid = 'pg_catalog.pg_extension'::regclass and e.oid = m.refobjid
+       join pg_catalog.pg_depend d on d.classid = m.classid and d.objid = m.objid
+       cross join lateral pg_catalog.pg_identify_object(d.refclassid, d.refobjid, 0) r
+       where e.extname = 'durable_timers' and m.deptype = 'e'
+         and (r.schema not in ('timers', 'pg_catalog')
+              or r.type in ('schema', 'language') and r.identity not in ('timers', 'c', 'sql', 'pg_catalog')) $$,
+    'nothing of ours rests on anything of another schema');
 
 -- Sound.
 select is_empty(

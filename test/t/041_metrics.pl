@@ -66,7 +66,8 @@ subtest 'by workers of one\'s own' => sub {
         'three claims, taken back as often');
     $server->sql("select count(*) from timers.claim_due('work')");
     counted_ok('work', 'timer.attempts.count 4, timer.attempts.sum 10, timer.dead_lettered 1,
-        timer.delivered{external} 3, timer.requeued 3' =~ s/\s+/ /gr, 'the ceiling is met by an attempt, not by a delivery');
+        timer.delivered{external} 3, timer.requeued 3' =~ s/\s+/ /gr,
+        'the ceiling is met by an attempt, not by a delivery');
     $server->sql("select timers.retry_dead(id('w1'), now() + interval '1 hour'), plan('w2', '0', 'work');
         select timers.mark_fired(timer_id, timer_id, claim_token) from timers.claim_due('work');
         select plan('w3', '0', 'work');

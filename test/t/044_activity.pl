@@ -27,8 +27,8 @@ sub slow_down {
     $server->sql("
         create or replace function public.wait() returns trigger language plpgsql as \$\$
         begin perform pg_advisory_xact_lock_shared(1); return coalesce(new, old); end \$\$;
-        create trigger wait before $when on timers.$table for each row when ($condition) execute function public.wait()",
-        $database);
+        create trigger wait before $when on timers.$table for each row when ($condition)
+        execute function public.wait()", $database);
     my $session = $server->session($database);
     $session->query_safe('select pg_advisory_lock(1)');
     return $session;
@@ -65,7 +65,8 @@ subtest 'a dispatcher at work' => sub {
 
     $server->sql("select timers.configure('work', delivery => 'external')", $database);
     $session = slow_down('update', 'timer', "old.status = 'firing' and new.status = 'scheduled'", $database);
-    $server->sql("select plan('held', '0', 'work'); select count(*) from timers.claim_due('work', 1, '1 ms')", $database);
+    $server->sql("select plan('held', '0', 'work'); select count(*) from timers.claim_due('work', 1, '1 ms')",
+        $database);
     shows_ok('dispatcher', 'active', 'taking back timers whose lease is over', 'takes back', database => $database);
     speed_up($session, 'timer', $database);
 
@@ -91,7 +92,8 @@ subtest 'a dispatcher that may not fire' => sub {
 
 subtest 'a handler worker' => sub {
     my $database = $server->new_database('handling');
-    $server->add_handler('handled', 'perform pg_advisory_xact_lock_shared(1); return t.timer_id;', database => $database);
+    $server->add_handler('handled', 'perform pg_advisory_xact_lock_shared(1); return t.timer_id;',
+        database => $database);
     my $session = slow_down('insert', 'claim', 'true', $database);
     $server->sql("select plan('first', '0', 'handled')", $database);
     shows_ok('handler', 'active', 'claiming a timer of process manager "handled"', 'claims', database => $database);
