@@ -13,7 +13,8 @@ int limit_waits() {
     int most = std::max(std::min(longest, DeadlockTimeout / 2), 1);
     if (LockTimeout > 0) most = std::min(most, LockTimeout);
     const int level = NewGUCNestLevel();
-    set_config_option("lock_timeout", psprintf("%d", most), PGC_USERSET, PGC_S_SESSION, GUC_ACTION_SAVE, true, 0, false);
+    set_config_option("lock_timeout", psprintf("%d", most), PGC_USERSET, PGC_S_SESSION, GUC_ACTION_SAVE, true, 0,
+                      false);
     return level;
 }
 

@@ -75,8 +75,8 @@ public:
     // The same under the snapshot of the query that called us, so that several statements see one state. For reading.
     Rows run_as_of_caller(std::initializer_list<Value> values);
 
-    // The same as run(), but raises lock_not_available where it would have to wait for long: sooner than the server looks
-    // for a deadlock. Inside attempt().
+    // The same as run(), but raises lock_not_available where it would have to wait for long: sooner than the server
+    // looks for a deadlock. Inside attempt().
     Rows run_or_give_up(std::initializer_list<Value> values);
 
 private:

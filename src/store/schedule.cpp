@@ -38,8 +38,8 @@ constexpr auto insert_or_postpone_text = upsert_text(bounded_request_text, bound
 
 constinit pg::Statement postpone{
     postpone_text.characters, UUIDOID, TEXTOID, TEXTOID, TIMESTAMPTZOID, JSONBOID, INTERVALOID, TIMESTAMPTZOID};
-constinit pg::Statement insert_or_postpone{
-    insert_or_postpone_text.characters, UUIDOID, TEXTOID, TEXTOID, TIMESTAMPTZOID, JSONBOID, INTERVALOID, TIMESTAMPTZOID};
+constinit pg::Statement insert_or_postpone{insert_or_postpone_text.characters, UUIDOID, TEXTOID, TEXTOID,
+                                           TIMESTAMPTZOID, JSONBOID, INTERVALOID, TIMESTAMPTZOID};
 
 constinit pg::Statement insert_once{R"sql(
 insert into timers.timer (timer_id, process_manager, correlation_id, fire_at, payload)

@@ -126,9 +126,11 @@ private:
 
 // In the order given, which suits the indexes best if it is that of time; so it must not wait for anybody.
 bool insert_every(const Batch& batch) {
-    return !pg::attempt([&] { Columns(batch.as_given()).run_or_give_up(insert_all); }, [](int sqlstate) {
-        return sqlstate == ERRCODE_UNIQUE_VIOLATION || sqlstate == ERRCODE_LOCK_NOT_AVAILABLE;
-    });
+    constexpr auto in_the_way = [](int sqlstate) {
+        return sqlstate == ERRCODE_UNIQUE_VIOLATION || sqlstate == ERRCODE_LOCK_NOT_AVAILABLE ||
+               sqlstate == ERRCODE_T_R_DEADLOCK_DETECTED;
+    };
+    return !pg::attempt([&] { Columns(batch.as_given()).run_or_give_up(insert_all); }, in_the_way);
 }
 
 bool update_every(const Batch& batch, RearmMode mode) {
