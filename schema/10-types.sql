@@ -42,4 +42,4 @@ create type timers.claimed_timer as (
     lease_until     timestamptz
 );
 comment on type timers.claimed_timer is
-'A timer together with the claim on it: claim_token completes, renews or releases it until lease_until.';
+'A timer together with the claim on it: claim_token proves the claim until lease_until.';

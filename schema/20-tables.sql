@@ -38,7 +38,7 @@ comment on column timers.timer.fired_event_id is 'The id of the event that the f
 comment on column timers.timer.process_manager is 'The name that the timer is routed by; its lane.';
 comment on column timers.timer.correlation_id is 'The instance (saga, session, order) that the timer belongs to.';
 comment on column timers.timer.payload is 'Opaque to the engine.';
-comment on column timers.timer.died_at is 'When the timer was given up on; set on dead timers only.';
+comment on column timers.timer.died_at is 'When the timer was given up on; set while it is dead or being resumed.';
 comment on column timers.timer.last_error is 'Why the last attempt failed, or why the timer is dead.';
 
 create table timers.claim (
@@ -55,12 +55,12 @@ create table timers.claim (
 
 create index claim_lease_idx on timers.claim (lease_until);
 
-comment on table timers.claim is 'What a worker holds while it fires a timer. In flight only. Holds the tokens: not for those who may only read.';
+comment on table timers.claim is 'What a worker holds while it fires a timer, or somebody who resumes one. In flight only. Holds the tokens: not for those who may only read.';
 comment on column timers.claim.token is 'Proves the claim; whoever presents it may complete, renew or release.';
 comment on column timers.claim.kind is 'notify, external, handler: a firing; resume: a guarded claim of a dead timer.';
-comment on column timers.claim.attempt is 'The attempt that this claim is.';
-comment on column timers.claim.lease_until is 'When the claim lapses and the timer is requeued.';
-comment on column timers.claim.claimed_by is 'Role and process that claimed.';
+comment on column timers.claim.attempt is 'The attempt that this claim is; for a resume, which counts none, the last one.';
+comment on column timers.claim.lease_until is 'When the claim lapses: the timer is requeued, or dead again.';
+comment on column timers.claim.claimed_by is 'Role and process that claimed; for a resume, what claim_dead() was told.';
 
 create table timers.outbox (
     position        bigint generated always as identity,

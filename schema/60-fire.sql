@@ -3,7 +3,7 @@
 create function timers.fire_due(as_of timestamptz default pg_catalog.clock_timestamp(), max_timers integer default 1000) returns integer
 language c volatile parallel unsafe as 'MODULE_PATHNAME', 'timers_fire_due';
 comment on function timers.fire_due(timestamptz, integer) is
-'Runs a pass of the dispatcher in this session and transaction: requeues lapsed claims, then fires up to max_timers outbox and notify timers with fire_at <= as_of, those of this transaction included. Returns how many it fired. For tests, and for servers that do not preload the library. Errors: 22004, 22023.';
+'Runs a pass of the dispatcher in this session and transaction: ends resumes and requeues claims that have lapsed at as_of, then fires up to max_timers outbox and notify timers with fire_at <= as_of, those of this transaction included. Returns how many it fired. For tests, and for servers that do not preload the library. Errors: 22004, 22023.';
 
 create function timers.claim_due(
     process_manager text default null, max_timers integer default 1, lease interval default null,

@@ -4,4 +4,4 @@
 revoke all on all tables in schema timers from public;
 revoke all on all functions in schema timers from public;
 revoke all on type timers.timer_status, timers.schedule_outcome, timers.rearm_mode, timers.delivery,
-    timers.timer_request, timers.claimed_timer from public;
+    timers.timer_request, timers.claimed_timer, timers.timer_inspection from public;

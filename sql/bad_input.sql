@@ -23,12 +23,14 @@ select timers.configure('regress input', 'external');
 select timers.schedule(pg_temp.id(1), 'regress input', 'saga', '2090-01-01 00:00+00');
 select timers.schedule(pg_temp.id(2), 'regress input', 'saga', '2090-01-01 00:00+00');
 update timers.timer set status = 'resuming' where timer_id = pg_temp.id(2);
+select timers.schedule(pg_temp.id(3), 'regress input', 'saga', '2090-01-01 00:00+00');
+select timers.dead_letter(pg_temp.id(3), 'broken');
 create temporary table before as
 select t::text as row from timers.timer t union all select c::text from timers.claim c
 union all select o::text from timers.outbox o union all select p::text from timers.process_manager p;
 
 create temporary table call (place serial, text text);
--- Names in calls: $id is a scheduled timer, $none is no timer.
+-- Names in calls: $id is a scheduled timer, $dead and $resuming are what they say, $none is no timer.
 insert into call (text) values
     ('timers.schedule(null, ''regress x'', ''saga'', ''2090-01-01'')'),
     ('timers.schedule($id, null, ''saga'', ''2090-01-01'')'),
@@ -104,6 +106,45 @@ insert into call (text) values
     ('timers.release($id, $none, ''-infinity'')'),
     ('timers.release($none, $none)'),
     ('timers.release($id, $none)'),
+    ('timers.claim_dead(null)'),
+    ('timers.claim_dead($id, null)'),
+    ('timers.claim_dead($id, ''0'')'),
+    ('timers.claim_dead($id, expected_process_manager => '''')'),
+    ('timers.claim_dead($id, expected_attempts => -1)'),
+    ('timers.claim_dead($id, claimed_by => '''')'),
+    ('timers.claim_dead($none)'),
+    ('timers.claim_dead($id)'),
+    ('timers.claim_dead($dead, expected_process_manager => ''regress x'')'),
+    ('timers.claim_dead($dead, expected_attempts => 3)'),
+    ('timers.renew_resume($resuming, $none, ''0'')'),
+    ('timers.renew_resume($none, $none, ''1 hour'')'),
+    ('timers.renew_resume($resuming, $none, ''1 hour'')'),
+    ('timers.complete_resume($resuming, $none, null)'),
+    ('timers.complete_resume($id, $none, $none)'),
+    ('timers.park_resume($resuming, $none, '''')'),
+    ('timers.park_resume($dead, $none)'),
+    ('timers.cancel_resume($resuming, null)'),
+    ('timers.cancel_resume($resuming, $none)'),
+    ('timers.recover_expired_resumes(null)'),
+    ('timers.recover_expired_resumes(''infinity'')'),
+    ('timers.release($resuming, $none)'),
+    ('timers.inspect(null)'),
+    ('timers.find_pending('''')'),
+    ('timers.find_pending(status => ''dead'')'),
+    ('timers.find_pending(due_before => ''infinity'')'),
+    ('timers.find_pending(page_size => 0)'),
+    ('timers.find_pending(page_size => 1001)'),
+    ('timers.find_pending(cursor => ''page 2'')'),
+    ('timers.find_pending(cursor => ''timer-dead.'')'),
+    ('timers.find_pending(cursor => ''timer-pending.AA'')'),
+    ('timers.find_dead(reason => ''x'', reason_match => ''like'')'),
+    ('timers.find_dead(reason => ''x'', reason_match => ''none'')'),
+    ('timers.find_dead(reason_match => ''prefix'')'),
+    ('timers.find_dead(died_after => ''-infinity'')'),
+    ('timers.find_dead(page_size => null)'),
+    ('timers.find_dead(cursor => ''timer-pending.'')'),
+    ('timers.pending_page(page_size => 1001)'),
+    ('timers.dead_page(cursor => ''page 2'')'),
     ('timers.requeue_stuck(''-1 second'')'),
     ('timers.requeue_stuck(as_of => null)'),
     ('timers.requeue_stuck(as_of => ''infinity'')'),
@@ -129,9 +170,10 @@ insert into call (text) values
     ('timers.unpause(repeat(''n'', 256))');
 
 select c.text as call,
-       pg_temp.raised(replace(replace(replace(c.text, '$id', quote_literal(pg_temp.id(1)) || '::uuid'),
+       pg_temp.raised(replace(replace(replace(replace(c.text, '$id', quote_literal(pg_temp.id(1)) || '::uuid'),
            '$none', quote_literal(pg_temp.id(999)) || '::uuid'),
-           '$resuming', quote_literal(pg_temp.id(2)) || '::uuid')) as raised
+           '$resuming', quote_literal(pg_temp.id(2)) || '::uuid'),
+           '$dead', quote_literal(pg_temp.id(3)) || '::uuid')) as raised
 from call c order by c.place;
 
 -- Nothing was changed, no settings were made.
@@ -150,6 +192,10 @@ select timers.schedule(pg_temp.id(1), '', 'saga', '2090-01-01 00:00+00');
 select timers.mark_fired(pg_temp.id(1), pg_temp.id(1), pg_temp.id(1));
 \echo :SQLSTATE
 select timers.cancel(pg_temp.id(2));
+\echo :SQLSTATE
+select timers.claim_dead(pg_temp.id(3), expected_attempts => 1);
+\echo :SQLSTATE
+select timers.find_dead(cursor => 'page 2');
 \echo :SQLSTATE
 -- A trigger function is no function to be called.
 select timers._on_timer();

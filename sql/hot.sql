@@ -117,6 +117,20 @@ select count(timers.mark_fired(c.timer_id, c.timer_id, c.token)) from timers.cla
 select updates - :updates_before as updates, hot - :hot_before as heap_only from pg_temp.updates();
 rollback;
 
+begin;
+truncate timers.timer;
+select count(timers.schedule(pg_temp.id(n), 'regress hot ext', 'saga', '2090-01-01 00:00+00'))
+from generate_series(1, 5) n;
+select count(timers.dead_letter(pg_temp.id(n), 'broken')) from generate_series(1, 5) n;
+select updates as updates_before, hot as hot_before from pg_temp.updates() \gset
+-- Resumed, and dead again.
+select count(timers.park_resume(c.timer_id, c.claim_token))
+from generate_series(1, 4) n cross join lateral timers.claim_dead(pg_temp.id(n)) c;
+select count(timers.claim_dead(pg_temp.id(5)));
+select timers.recover_expired_resumes('2090-01-01 00:00+00');
+select updates - :updates_before as updates, hot - :hot_before as heap_only from pg_temp.updates();
+rollback;
+
 -- An overdue timer that is postponed. To move it to another time in the past is to queue it anew.
 begin;
 truncate timers.timer;

@@ -63,6 +63,14 @@ create function regress_trap.jsonb_build_object(variadic text[]) returns jsonb l
     $$ begin perform regress_trap.spring('jsonb_build_object'); return '{}'; end $$;
 create function regress_trap.make_interval(secs double precision) returns interval language plpgsql as
     $$ begin perform regress_trap.spring('make_interval'); return '1 minute'::pg_catalog.interval; end $$;
+create function regress_trap.strpos(text, text) returns integer language plpgsql as
+    $$ begin perform regress_trap.spring('strpos'); return pg_catalog.strpos($1, $2); end $$;
+create function regress_trap.starts_with(text, text) returns boolean language plpgsql as
+    $$ begin perform regress_trap.spring('starts_with'); return pg_catalog.starts_with($1, $2); end $$;
+create function regress_trap.current_setting(text, boolean) returns text language plpgsql as
+    $$ begin perform regress_trap.spring('current_setting'); return pg_catalog.current_setting($1, $2); end $$;
+create function regress_trap._workers() returns table (worker text, state text, explanation text) language plpgsql as
+    $$ begin perform regress_trap.spring('_workers'); end $$;
 create function regress_trap._event_id(uuid, timestamptz) returns uuid language plpgsql as
     $$ begin perform regress_trap.spring('_event_id'); return $1; end $$;
 create function regress_trap.step(state bigint) returns bigint language plpgsql as
@@ -170,6 +178,42 @@ begin
         perform timers._overview();
         perform timers._metrics();
         perform timers.prometheus();
+        for n in 1 .. 3 loop
+            id := pg_catalog.gen_random_uuid();
+            perform timers.schedule(id, 'regress ext', 'saga', '2010-01-01 00:00+00');
+            perform timers.dead_letter(id, 'timer');
+        end loop;
+        -- Looking, in every way and at every kind.
+        perform timers.inspect(id);
+        for pm in select f.cursor from timers.find_pending(page_size => 1) f loop
+            perform timers.find_pending(page_size => 1, cursor => pm);
+        end loop;
+        perform timers.find_pending('regress ext', 'saga', 'firing', '2095-01-01 00:00+00');
+        perform timers.find_pending('regress ext', due_before => '2095-01-01 00:00+00');
+        perform timers.pending_page('regress ext', page_size => 1);
+        for pm in select f.cursor from timers.find_dead(page_size => 1) f loop
+            perform timers.find_dead(page_size => 1, cursor => pm);
+        end loop;
+        foreach pm in array array['exact', 'prefix', 'contains'] loop
+            perform timers.find_dead('regress ext', 'saga', 'timer', pm, '2095-01-01 00:00+00', '2001-01-01 00:00+00');
+            perform timers.find_dead('regress ext', reason => 'timer', reason_match => pm);
+        end loop;
+        perform timers.dead_page(reason_match => 'none');
+        -- Resuming.
+        for n in 1 .. 4 loop
+            id := (select f.timer_id from timers.find_dead('regress ext', page_size => 1) f);
+            select c.claim_token into strict token from timers.claim_dead(id, '1 minute', 'regress ext') c;
+            perform timers.renew_resume(id, token, '2 minutes');
+            if n operator(pg_catalog.=) 1 then
+                perform timers.park_resume(id, token, 'parked');
+            elsif n operator(pg_catalog.=) 2 then
+                perform timers.recover_expired_resumes('2095-01-01 00:00+00');
+            elsif n operator(pg_catalog.=) 3 then
+                perform timers.complete_resume(id, token, token);
+            else
+                perform timers.cancel_resume(id, token);
+            end if;
+        end loop;
     end loop;
 end
 $$;

@@ -61,44 +61,44 @@ insert into contract (name, arguments, result, there) values
     ('dead_letter', 'timer_id uuid, reason text', 'boolean', false),
     ('retry_dead', 'timer_id uuid, fire_at timestamp with time zone DEFAULT clock_timestamp()', 'boolean', false),
     ('purge', 'before timestamp with time zone, include_dead boolean DEFAULT false', 'bigint', false),
-    ('inspect', 'timer_id uuid', 'SETOF timers.timer_inspection', false),
+    ('inspect', 'timer_id uuid', 'SETOF timers.timer_inspection', true),
     ('find_pending',
      'process_manager text DEFAULT NULL::text, correlation_id text DEFAULT NULL::text, '
      'status timers.timer_status DEFAULT NULL::timers.timer_status, '
      'due_before timestamp with time zone DEFAULT NULL::timestamp with time zone, '
      'page_size integer DEFAULT 50, cursor text DEFAULT NULL::text',
-     'SETOF timers.timer_inspection', false),
+     'SETOF timers.timer_inspection', true),
     ('find_dead',
      'process_manager text DEFAULT NULL::text, correlation_id text DEFAULT NULL::text, '
-     'reason text DEFAULT NULL::text, reason_match text DEFAULT NULL::text, '
+     'reason text DEFAULT NULL::text, reason_match text DEFAULT ''exact''::text, '
      'died_before timestamp with time zone DEFAULT NULL::timestamp with time zone, '
      'died_after timestamp with time zone DEFAULT NULL::timestamp with time zone, '
      'page_size integer DEFAULT 50, cursor text DEFAULT NULL::text',
-     'SETOF timers.timer_inspection', false),
+     'SETOF timers.timer_inspection', true),
     ('pending_page',
      'process_manager text DEFAULT NULL::text, correlation_id text DEFAULT NULL::text, '
      'status timers.timer_status DEFAULT NULL::timers.timer_status, '
      'due_before timestamp with time zone DEFAULT NULL::timestamp with time zone, '
      'page_size integer DEFAULT 50, cursor text DEFAULT NULL::text',
-     'jsonb', false),
+     'jsonb', true),
     ('dead_page',
      'process_manager text DEFAULT NULL::text, correlation_id text DEFAULT NULL::text, '
-     'reason text DEFAULT NULL::text, reason_match text DEFAULT NULL::text, '
+     'reason text DEFAULT NULL::text, reason_match text DEFAULT ''exact''::text, '
      'died_before timestamp with time zone DEFAULT NULL::timestamp with time zone, '
      'died_after timestamp with time zone DEFAULT NULL::timestamp with time zone, '
      'page_size integer DEFAULT 50, cursor text DEFAULT NULL::text',
-     'jsonb', false),
-    ('pending_statuses', '', 'timers.timer_status[]', false),
+     'jsonb', true),
+    ('pending_statuses', '', 'timers.timer_status[]', true),
     ('claim_dead',
      'timer_id uuid, lease interval DEFAULT ''00:05:00''::interval, '
      'expected_process_manager text DEFAULT NULL::text, expected_attempts integer DEFAULT NULL::integer, '
      'claimed_by text DEFAULT SESSION_USER',
-     'timers.claimed_timer', false),
-    ('renew_resume', 'timer_id uuid, claim_token uuid, lease interval', 'timestamp with time zone', false),
-    ('complete_resume', 'timer_id uuid, claim_token uuid, event_id uuid', 'void', false),
-    ('park_resume', 'timer_id uuid, claim_token uuid, reason text DEFAULT NULL::text', 'void', false),
-    ('cancel_resume', 'timer_id uuid, claim_token uuid', 'void', false),
-    ('recover_expired_resumes', 'as_of timestamp with time zone DEFAULT clock_timestamp()', 'bigint', false),
+     'timers.claimed_timer', true),
+    ('renew_resume', 'timer_id uuid, claim_token uuid, lease interval', 'timestamp with time zone', true),
+    ('complete_resume', 'timer_id uuid, claim_token uuid, event_id uuid', 'void', true),
+    ('park_resume', 'timer_id uuid, claim_token uuid, reason text DEFAULT NULL::text', 'void', true),
+    ('cancel_resume', 'timer_id uuid, claim_token uuid', 'void', true),
+    ('recover_expired_resumes', 'as_of timestamp with time zone DEFAULT clock_timestamp()', 'bigint', true),
     ('configure',
      'process_manager text, delivery timers.delivery DEFAULT NULL::timers.delivery, '
      'channel text DEFAULT NULL::text, handler text DEFAULT NULL::text, run_as regrole DEFAULT NULL::regrole, '
@@ -166,6 +166,10 @@ from pg_class c join pg_attribute a on a.attrelid = c.oid
 where c.relnamespace = 'timers'::regnamespace and c.relkind = 'c' and c.relname in ('timer_request', 'claimed_timer')
   and a.attnum > 0 and not a.attisdropped
 group by c.relname order by c.relname;
+select a.attname as timer_inspection, format_type(a.atttypid, a.atttypmod) as type
+from pg_attribute a
+where a.attrelid = 'timers.timer_inspection'::regclass and a.attnum > 0 and not a.attisdropped
+order by a.attnum;
 
 -- The outbox begins with what is published; more columns may follow.
 select string_agg(format('%s %s', a.attname, format_type(a.atttypid, a.atttypmod)), ', ' order by a.attnum) as outbox

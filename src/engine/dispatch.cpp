@@ -122,7 +122,7 @@ void Dispatch::open() {
 
 bool Dispatch::has_work() const {
     const core::Instant now = last_wall_;
-    if (!armed_) return settings_stale_;
+    if (!armed_) return settings_stale_ || next_lease_ <= now;
     return settings_stale_ || lanes_stale_ || (!holding_ && book_.deadline() <= now) || next_lease_ <= now ||
            safe_marks_.due() <= now || next_sweep_ <= now;
 }
@@ -137,19 +137,22 @@ void Dispatch::work() {
         look_whether_armed();
         read_settings();
     }
-    if (!armed_) return;
+    const core::Instant now = pg::wall_clock();
+    if (!armed_) {
+        end_leases(now);
+        return;
+    }
     if (std::exchange(lanes_stale_, false))
         store::each_lane_with_timers([this](std::string_view lane) { book_.lane(lane); });
 
-    const core::Instant now = pg::wall_clock();
     const Oid table = store::timer_table();
     if (safe_marks_.ready(table, now)) {
         pg::show_activity("storing safe marks");
         safe_marks_.store(book_);
     }
     if (next_lease_ <= now) {
-        pg::show_activity("taking back timers whose lease is over");
-        requeue(now);
+        pg::show_activity("ending leases that are over");
+        end_leases(now);
     }
     pg::show_activity("firing due timers");
 
@@ -234,7 +237,7 @@ bool Dispatch::nobody_expected(core::Instant now) const {
 void Dispatch::close() {
     const core::Instant next_lane = holding_ ? book_.deadline_without_backlog() : book_.deadline();
     deadline_ = std::min({next_lane, next_lease_, safe_marks_.due(), next_sweep_});
-    if (!armed_) deadline_ = core::never;
+    if (!armed_) deadline_ = next_lease_;
     if (settings_stale_ || (armed_ && (lanes_stale_ || everywhere_))) deadline_ = core::distant_past;
     if (armed_ && prepared_seen_) deadline_ = std::min(deadline_, prepared_due_);
     count_.took = pg::monotonic_clock() - last_monotonic_;

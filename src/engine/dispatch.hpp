@@ -74,7 +74,7 @@ private:
     void call_handlers(core::Lane& lane);
     static bool has_timers(const Serving& serving);
     void ring_doorbells() const;
-    void requeue(core::Instant now);
+    void end_leases(core::Instant now);
     void sweep(core::Instant now);
     core::Lane* lane_to_sweep(core::Instant now);
     core::Instant start_of(const core::Lane& lane) const;
@@ -94,7 +94,7 @@ private:
     core::Instant bound_ = core::distant_past;
     core::Instant deadline_ = core::distant_past;
     core::Instant next_lease_ = core::distant_past;
-    core::Instant lease_mark_ = core::distant_past;    // no unexpired claim ends before
+    core::Instant lease_mark_ = core::distant_past;    // no unexpired claim that counts ends before
     core::Instant high_clock_ = core::distant_past;    // the highest wall clock seen, or that ought to have been
     core::Instant last_wall_ = core::distant_past;
     std::int64_t last_monotonic_ = 0;

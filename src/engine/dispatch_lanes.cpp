@@ -1,4 +1,4 @@
-// What a pass of the dispatcher does, lane by lane: fire, set back, call handlers, ring, requeue, sweep.
+// What a pass of the dispatcher does, lane by lane: fire, set back, call handlers, ring, end leases, sweep.
 
 #include "engine/dispatch.hpp"
 
@@ -12,6 +12,7 @@
 #include "pg/notify.hpp"
 #include "store/claims.hpp"
 #include "store/recovery.hpp"
+#include "store/resume.hpp"
 #include "store/settings.hpp"
 
 namespace engine {
@@ -174,10 +175,13 @@ void Dispatch::ring_doorbells() const {
                      "Find the listener that does not read; the events are in timers.outbox.");
 }
 
-void Dispatch::requeue(core::Instant now) {
-    const std::int64_t requeued = store::requeue_expired(now, pg::null_value, leases_per_pass);
-    const core::Instant next = store::next_lease(lease_mark_);
-    if (requeued == leases_per_pass) {
+// A database that is not armed requeues nothing, but a resume ends there as everywhere: it reaches nobody.
+void Dispatch::end_leases(core::Instant now) {
+    if (next_lease_ > now) return;
+    std::int64_t ended = store::recover_expired_resumes(now, leases_per_pass);
+    if (armed_) ended = std::max(ended, store::requeue_expired(now, pg::null_value, leases_per_pass));
+    const core::Instant next = store::next_lease(lease_mark_, !armed_);
+    if (ended == leases_per_pass) {
         next_lease_ = now;
     } else if (next <= now) {
         // Somebody holds the timer's row locked.

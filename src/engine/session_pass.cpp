@@ -16,6 +16,7 @@
 #include "store/claims.hpp"
 #include "store/firing.hpp"
 #include "store/lanes.hpp"
+#include "store/resume.hpp"
 #include "store/values.hpp"
 
 namespace engine {
@@ -98,6 +99,7 @@ core::Instant next_look(const core::LaneScan& scan, const SessionLane& lane, con
 std::int64_t fire_due(core::Instant as_of, std::int64_t most) {
     // Before the pass takes its clock: what is requeued is written at the clock.
     notes().touch();
+    store::recover_expired_resumes(as_of, INT64_MAX);
     store::requeue_expired(as_of, pg::null_value, most);
     const SessionPass pass(as_of);
 

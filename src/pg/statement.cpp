@@ -53,6 +53,19 @@ void Statement::prepare() {
     });
 }
 
+SharedSnapshot::SharedSnapshot() : exceptions_(std::uncaught_exceptions()) {
+    call([] {
+        // What this transaction has done so far is seen, too.
+        CommandCounterIncrement();
+        PushActiveSnapshot(GetTransactionSnapshot());
+    });
+}
+
+SharedSnapshot::~SharedSnapshot() {
+    // On the way out of an error the abort does it.
+    if (std::uncaught_exceptions() == exceptions_) PopActiveSnapshot();
+}
+
 Rows Statement::run(std::initializer_list<Value> values) { return execute(values, How::usual); }
 
 Rows Statement::run_latest(std::initializer_list<Value> values) { return execute(values, How::latest); }

@@ -72,7 +72,8 @@ public:
     // The same under the newest snapshot, whatever the isolation level of the transaction.
     Rows run_latest(std::initializer_list<Value> values);
 
-    // The same under the snapshot of the query that called us, so that several statements see one state. For reading.
+    // The same under the snapshot of the query that called us, or the SharedSnapshot that is open, so that several
+    // statements see one state. For reading.
     Rows run_as_of_caller(std::initializer_list<Value> values);
 
     // The same as run(), but raises lock_not_available where it would have to wait for long: sooner than the server
@@ -88,6 +89,18 @@ private:
     Oid types_[most_parameters];
     std::size_t count_;
     SPIPlanPtr plan_ = nullptr;
+};
+
+// A snapshot that several statements share, as new as the transaction's isolation level allows when it is opened.
+class SharedSnapshot {
+public:
+    SharedSnapshot();
+    ~SharedSnapshot();
+    SharedSnapshot(const SharedSnapshot&) = delete;
+    SharedSnapshot& operator=(const SharedSnapshot&) = delete;
+
+private:
+    int exceptions_;
 };
 
 // Switches to the rights of the owner of the extension's tables while it lives; an error ends it with the

@@ -51,54 +51,15 @@ constinit pg::Statement delete_claims{R"sql(
 delete from timers.claim where timer_id operator(pg_catalog.=) any ($1))sql",
                                       UUIDARRAYOID};
 
-// Waits for nobody: what a renewal or a completion under way holds is passed over. A claim on a timer that is not firing
-// is what an UPDATE by hand leaves behind; it must not stand in the way.
-constinit pg::Statement requeue_claims{R"sql(
-with lapsed as materialized (
-    select c.timer_id, c.token from timers.claim c
-    where c.kind operator(pg_catalog.<>) 'resume'
-      and c.lease_until operator(pg_catalog.<=) case when $2 is null then $1 else 'infinity' end
-      and ($2 is null or c.claimed_at operator(pg_catalog.<=) ($1 operator(pg_catalog.-) $2))
-    order by c.lease_until limit $3
-    for update of c skip locked
-), held as materialized (
-    select t.timer_id, l.token
-    from lapsed l join timers.timer t on t.timer_id operator(pg_catalog.=) l.timer_id
-    where t.status operator(pg_catalog.=) 'firing'
-    order by t.fire_at, t.timer_id
-    for no key update of t skip locked
-), freed as (
-    delete from timers.claim c using held h
-    where c.timer_id operator(pg_catalog.=) h.timer_id and c.token operator(pg_catalog.=) h.token
-    returning c.timer_id
-), stray as (
-    delete from timers.claim c using lapsed l
-    where c.timer_id operator(pg_catalog.=) l.timer_id and c.token operator(pg_catalog.=) l.token
-      and not exists (
-          select from timers.timer t
-          where t.timer_id operator(pg_catalog.=) l.timer_id and t.status operator(pg_catalog.=) 'firing')
-), requeued as (
-    update timers.timer t
-    set status = 'scheduled', updated_at = pg_catalog.clock_timestamp()
-    from freed where t.timer_id operator(pg_catalog.=) freed.timer_id
-    returning 1
-)
-select pg_catalog.count(*) from requeued)sql",
-                                       TIMESTAMPTZOID, INTERVALOID, INT8OID};
+constexpr auto requeue_text = end_lapsed("operator(pg_catalog.<>) 'resume'", "'firing'", "status = 'scheduled'");
+
+constinit pg::Statement requeue_claims{requeue_text.characters, TIMESTAMPTZOID, INTERVALOID, INT8OID};
 
 constinit pg::Statement select_next_lease{R"sql(
 select c.lease_until from timers.claim c
-where c.lease_until operator(pg_catalog.>=) $1 and c.kind operator(pg_catalog.<>) 'resume'
+where c.lease_until operator(pg_catalog.>=) $1 and (not $2 or c.kind operator(pg_catalog.=) 'resume')
 order by c.lease_until limit 1)sql",
-                                       TIMESTAMPTZOID};
-
-pg::Value default_lease_interval() {
-    return {pg::call([] {
-        auto* interval = static_cast<Interval*>(palloc0(sizeof(Interval)));
-        interval->time = default_lease();
-        return IntervalPGetDatum(interval);
-    })};
-}
+                                       TIMESTAMPTZOID, BOOLOID};
 
 Held held_of(bool changed, Datum timer_id) {
     if (changed) return {true, std::nullopt};
@@ -110,7 +71,7 @@ Held held_of(bool changed, Datum timer_id) {
 Renewed renew(Datum timer_id, Datum token, pg::Value lease) {
     const pg::OwnerRights rights(timer_table());
     const pg::Session session;
-    const pg::Rows rows = renew_claim.run({{timer_id}, {token}, lease, default_lease_interval()});
+    const pg::Rows rows = renew_claim.run({{timer_id}, {token}, lease, interval_value(default_lease())});
     if (!rows.empty()) return {held_of(true, timer_id), instant_of(rows.datum(0, 1))};
     return {held_of(false, timer_id)};
 }
@@ -144,10 +105,10 @@ std::int64_t requeue_expired(core::Instant as_of, pg::Value older_than, std::int
     return count_at(requeue_claims.run({instant_value(as_of), older_than, {Int64GetDatum(most)}}), 0, 1);
 }
 
-core::Instant next_lease(core::Instant from) {
+core::Instant next_lease(core::Instant from, bool resumes_only) {
     const pg::OwnerRights rights(timer_table());
     const pg::Session session;
-    const pg::Rows rows = select_next_lease.run({instant_value(from)});
+    const pg::Rows rows = select_next_lease.run({instant_value(from), {BoolGetDatum(resumes_only)}});
     return rows.empty() ? core::never : instant_of(rows.datum(0, 1));
 }
 

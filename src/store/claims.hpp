@@ -39,7 +39,7 @@ void drop_claims(Datum timer_ids);
 // least that old instead. Returns how many.
 std::int64_t requeue_expired(core::Instant as_of, pg::Value older_than, std::int64_t most);
 
-// The first lease that ends at `from` or later, or `never`.
-core::Instant next_lease(core::Instant from);
+// The first lease that ends at `from` or later, of all claims or of resumes only, or `never`.
+core::Instant next_lease(core::Instant from, bool resumes_only);
 
 }  // namespace store

@@ -20,6 +20,14 @@ Datum instant_datum(core::Instant instant) {
 
 pg::Value instant_value(core::Instant instant) { return {instant_datum(instant)}; }
 
+pg::Value interval_value(std::int64_t microseconds) {
+    return {pg::call([=] {
+        auto* interval = static_cast<Interval*>(palloc0(sizeof(Interval)));
+        interval->time = microseconds;
+        return IntervalPGetDatum(interval);
+    })};
+}
+
 core::Instant instant_of(Datum datum) {
     // The infinities are the ends of 64 bits, as ours are.
     static_assert(DT_NOBEGIN == core::distant_past && DT_NOEND == core::never);

@@ -13,6 +13,7 @@ namespace store {
 // Text of ours as a parameter, in the current memory context.
 pg::Value text_value(std::string_view text);
 pg::Value instant_value(core::Instant instant);
+pg::Value interval_value(std::int64_t microseconds);
 
 // Instants outside timestamptz's range become its infinities, and back.
 Datum instant_datum(core::Instant instant);

@@ -30,6 +30,9 @@ subtest 'while the primary lives' => sub {
         where process_manager in ('orders', 'calls') order by 1"), "0|1|t\n1|0|t", 'with what there is to do');
     like($standby->sql('select timers.prometheus()'), qr/^durable_timers_scheduled\{process_manager="orders"\} 1$/m,
         'also by Prometheus');
+    is($standby->sql("select string_agg(correlation_id, ' ' order by correlation_id) from timers.find_pending()"),
+        'called far held', 'page by page, too');
+    like($standby->sql("select explanation from timers.inspect(id('far'))"), qr/primary/, 'with the reason why it waits');
     like($standby->sql_error($_), qr/^25006 /, "refused: $_")
         for "select plan('new', '0')", "select timers.fire_due()", "select timers.cancel(id('far'))",
         "select timers.claim_due()";

@@ -30,7 +30,7 @@ subtest 'every public function has its signature, and nothing else has one' => s
         from pg_proc where pronamespace = 'timers'::regnamespace and proname not like '\_%'})) {
         s/::[a-z_.]+( with time zone| precision)?//g;
         s/timestamp with time zone/timestamptz/g;
-        s/\b(DEFAULT|NULL|SETOF|OUT)\b/lc $1/ge;
+        s/\b(DEFAULT|NULL|SETOF|OUT|SESSION_USER)\b/lc $1/ge;
         $signature{$_} = 1;
     }
     my %written = map { squeezed($_) =~ s/\( /(/r =~ s/ $//r => 1 }
@@ -187,7 +187,9 @@ subtest 'the SQL of docs/operations.md' => sub {
         insert into timers.timer (timer_id, process_manager, correlation_id, fire_at, status, updated_at)
         select gen_random_uuid(), 'done', age, now(), status::timers.timer_status, now() - age::interval
         from (values ('8 days'), ('6 days')) a (age),
-             (values ('fired'), ('cancelled'), ('dead')) s (status)}, 'operations');
+             (values ('fired'), ('cancelled'), ('dead')) s (status);
+        select timers.schedule_in(i, 'unpaid', 'order 4710', '1 day'), timers.dead_letter(i, 'the bank is closed')
+        from gen_random_uuid() i}, 'operations');
     my ($overview) = grep { /from timers\.overview/ } @blocks;
     my @making = grep { /^create /m } @blocks;
     is(@making, 2, 'there are roles, and a handler');
@@ -196,6 +198,8 @@ subtest 'the SQL of docs/operations.md' => sub {
     is($server->sql("select string_agg(status || ' ' || correlation_id, ', ' order by status, correlation_id)
         from timers.timer where process_manager = 'done'", 'operations'),
         'fired 6 days, cancelled 6 days, dead 6 days', 'finished timers are deleted when they are old');
+    is($server->sql("select status, fired_event_id is not null from timers.timer where correlation_id = 'order 4710'",
+        'operations'), 'fired|t', 'a dead timer is resumed');
     like($server->sql("set role timers_operator; $overview", 'operations'), qr/^late\|2\|2\|.*paused/m,
         'an operator sees what is overdue, and why');
     $server->sql(q{select timers.schedule_in(gen_random_uuid(), 'unpaid', 'order 4711', '0', '{"order": 4711}')},
