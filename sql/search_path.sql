@@ -190,7 +190,8 @@ begin
         end loop;
         perform timers.find_pending('regress ext', 'saga', 'firing', '2095-01-01 00:00+00');
         perform timers.find_pending('regress ext', due_before => '2095-01-01 00:00+00');
-        perform timers.pending_page('regress ext', page_size => 1);
+        perform timers.pending_page(page_size => 1);
+        perform timers.pending_statuses();
         for pm in select f.cursor from timers.find_dead(page_size => 1) f loop
             perform timers.find_dead(page_size => 1, cursor => pm);
         end loop;
@@ -199,6 +200,7 @@ begin
             perform timers.find_dead('regress ext', reason => 'timer', reason_match => pm);
         end loop;
         perform timers.dead_page(reason_match => 'none');
+        perform timers.dead_page('regress ext', page_size => 1);
         -- Resuming.
         for n in 1 .. 4 loop
             id := (select f.timer_id from timers.find_dead('regress ext', page_size => 1) f);

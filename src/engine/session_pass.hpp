@@ -13,8 +13,8 @@
 
 namespace engine {
 
-// Ends resumes and requeues claims that have lapsed, then fires up to `most` timers that are due at `as_of`. Returns how
-// many.
+// Ends resumes and requeues claims that have lapsed, then fires up to `most` timers that are due at `as_of`. Returns
+// how many.
 std::int64_t fire_due(core::Instant as_of, std::int64_t most);
 
 // How many timers are due at `as_of`, in every lane.
