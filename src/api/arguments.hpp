@@ -2,6 +2,7 @@
 // nothing has been changed.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>

@@ -1,6 +1,7 @@
 // SQL-callable functions that return a set: all rows at once, in a tuplestore.
 #pragma once
 
+#include <cstdint>
 #include <span>
 
 #include "api/function.hpp"

@@ -3,6 +3,7 @@
 // called it since.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>

@@ -7,6 +7,7 @@
 //   close()       the deadline is published                                     (no transaction)
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>

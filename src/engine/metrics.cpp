@@ -22,22 +22,22 @@ using core::SamplePart;
 // Adds the samples of a process manager, or of the database where there is none.
 class Gatherer {
 public:
-    Gatherer(std::vector<Sample>& samples, std::optional<std::string> process_manager, bool known)
-        : samples_(samples), process_manager_(std::move(process_manager)), known_(known) {}
+    Gatherer(std::vector<Sample>& samples, std::optional<std::string_view> process_manager, bool known)
+        : samples_(samples), process_manager_(process_manager), known_(known) {}
 
     // What is always known.
     void gauge(const Metric* what, std::int64_t value) {
-        samples_.push_back({.metric = what, .process_manager = process_manager_, .value = static_cast<double>(value)});
+        samples_.push_back({.metric = what, .process_manager = process_manager(), .value = static_cast<double>(value)});
     }
 
     // What shared memory knows, if there is any.
-    void count(const Metric* what, std::uint64_t count) { put_counted({what, process_manager_}, count); }
+    void count(const Metric* what, std::uint64_t count) { put_counted({what, process_manager()}, count); }
 
     template <std::size_t size>
     void counts(const Metric* what, const char* label, const char* const (&values)[size],
                 const std::uint64_t (&counts)[size]) {
         for (std::size_t i = 0; i < size; i++)
-            put_counted({what, process_manager_, SamplePart::value, label, values[i]}, counts[i]);
+            put_counted({what, process_manager(), SamplePart::value, label, values[i]}, counts[i]);
     }
 
     template <const auto& edges>
@@ -47,20 +47,25 @@ public:
             so_far += histogram.buckets[i];
             const double edge = i + 1 < histogram.size ? static_cast<double>(edges[i])
                                                        : std::numeric_limits<double>::infinity();
-            put_counted({what, process_manager_, SamplePart::bucket, nullptr, nullptr, edge}, so_far);
+            put_counted({what, process_manager(), SamplePart::bucket, nullptr, nullptr, edge}, so_far);
         }
-        put_counted({what, process_manager_, SamplePart::sum}, histogram.sum);
-        put_counted({what, process_manager_, SamplePart::count}, so_far);
+        put_counted({what, process_manager(), SamplePart::sum}, histogram.sum);
+        put_counted({what, process_manager(), SamplePart::count}, so_far);
     }
 
 private:
+    std::optional<std::string> process_manager() const {
+        if (!process_manager_) return std::nullopt;
+        return std::string(*process_manager_);
+    }
+
     void put_counted(Sample sample, std::uint64_t count) {
         if (known_) sample.value = static_cast<double>(count);
         samples_.push_back(std::move(sample));
     }
 
     std::vector<Sample>& samples_;
-    const std::optional<std::string> process_manager_;
+    const std::optional<std::string_view> process_manager_;
     const bool known_;
 };
 

@@ -3,6 +3,7 @@
 // a savepoint.
 #pragma once
 
+#include <cstdint>
 #include <string_view>
 
 #include "core/instant.hpp"

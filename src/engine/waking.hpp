@@ -3,6 +3,7 @@
 // lost; the order of the calls in engine/dispatch.cpp is part of that argument.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>

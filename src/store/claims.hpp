@@ -2,6 +2,7 @@
 // timer's row before the claim's, so that no two of them can deadlock. Renewing touches the claim alone.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 
 #include "core/instant.hpp"

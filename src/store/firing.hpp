@@ -3,6 +3,7 @@
 // postponed beyond the scan gets its wake_at set to fire_at.
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <optional>
 #include <string>

@@ -2,6 +2,7 @@
 // under the snapshot that is shared, so that what a key promises is there.
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <optional>
 #include <span>

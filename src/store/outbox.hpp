@@ -1,6 +1,8 @@
 // Consuming the outbox.
 #pragma once
 
+#include <cstdint>
+
 #include "pg/statement.hpp"
 
 namespace store {

@@ -2,6 +2,7 @@
 // state machine, or none.
 #pragma once
 
+#include <cstdint>
 #include <string_view>
 
 #include "core/retention_plan.hpp"

@@ -1,6 +1,8 @@
 // Scheduling and cancelling, each transition as one statement in the caller's transaction.
 #pragma once
 
+#include <cstdint>
+
 #include "pg/statement.hpp"
 
 namespace store {

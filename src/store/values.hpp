@@ -1,6 +1,7 @@
 // How the store passes values to statements and reads them from rows.
 #pragma once
 
+#include <cstdint>
 #include <span>
 #include <string>
 #include <string_view>

@@ -1,6 +1,7 @@
 // What the tests of the lane book share: a book, lanes in a known state, and the names of what is due.
 #pragma once
 
+#include <cstdint>
 #include <gtest/gtest.h>
 
 #include <string>
