@@ -41,6 +41,12 @@ my %function = (
     count_due => ['monitor', q{timers.count_due()}],
     count_stuck => ['monitor', q{timers.count_stuck()}],
     find_stuck => ['reader', q{timers.find_stuck()}],
+    inspect => ['reader', q{timers.inspect(gen_random_uuid())}],
+    find_pending => ['reader', q{timers.find_pending()}],
+    find_dead => ['reader', q{timers.find_dead()}],
+    pending_page => ['reader', q{timers.pending_page()}],
+    dead_page => ['reader', q{timers.dead_page()}],
+    pending_statuses => ['reader', q{timers.pending_statuses()}],
     configure => ['operator', q{timers.configure('p', max_attempts => 3)}],
     pause => ['operator', q{timers.pause('p')}],
     unpause => ['operator', q{timers.unpause('p')}],
@@ -51,9 +57,16 @@ my %function = (
     retry_dead => ['operator', q{timers.retry_dead(gen_random_uuid())}],
     purge => ['operator', q{timers.purge(now())}],
     fire_due => ['operator', q{timers.fire_due()}],
+    claim_dead => ['operator', q{timers.claim_dead(gen_random_uuid())}],
+    renew_resume => ['operator', q{timers.renew_resume(gen_random_uuid(), gen_random_uuid(), '1 min')}],
+    complete_resume => ['operator', q{timers.complete_resume(gen_random_uuid(), gen_random_uuid(), gen_random_uuid())}],
+    park_resume => ['operator', q{timers.park_resume(gen_random_uuid(), gen_random_uuid())}],
+    cancel_resume => ['operator', q{timers.cancel_resume(gen_random_uuid(), gen_random_uuid())}],
+    recover_expired_resumes => ['operator', q{timers.recover_expired_resumes()}],
     # Nobody's: called by the extension itself.
     _event_id => ['', q{timers._event_id(gen_random_uuid(), now())}],
     _identity => ['', q{timers._identity()}],
+    _inspection_json => ['', q{timers._inspection_json(null, now())}],
     _on_timer => [''],
     _on_claim => [''],
     _on_settings => [''],
@@ -152,7 +165,7 @@ subtest 'tokens' => sub {
                        where t.oid = p.prorettype and a.attname ~ 'token')
                or exists (select from unnest(p.proargnames, p.proargmodes) a (name, mode)
                           where a.name ~ 'token' and a.mode in ('o', 't', 'b')))});
-    is_deeply(\@showing, ['claim_due'], 'are shown to whoever claims');
+    is_deeply(sorted(@showing), [ 'claim_dead', 'claim_due' ], 'are shown to whoever claims');
     is($server->sql(q{select string_agg(attrelid::regclass::text, ' ' order by 1) from pg_attribute
         where attname ~ 'token' and attrelid in (select oid from pg_class where relnamespace = 'timers'::regnamespace
             and relkind in ('r', 'v'))}), 'timers.claim', 'and lie where nobody may read');
@@ -162,7 +175,8 @@ subtest 'tokens' => sub {
     my $token = $server->sql('select token from timers.claim');
     for my $role (@roles) {
         my @readable = grep { may($role, $relation{$_}) } sort keys %relation;
-        my @callable = grep { may($role, $function{$_}[0]) } qw(_metrics find_stuck lookup prometheus);
+        my @callable = grep { may($role, $function{$_}[0]) } 
+            qw(_metrics find_dead find_pending find_stuck inspect lookup pending_page prometheus);
         my @from = ((map { "timers.$_" } @readable),
             (map { $function{$_}[1] =~ s/gen_random_uuid\(\)/(select timer_id from public.claimed)/r } @callable));
         $server->sql('create or replace view public.claimed as select timer_id from timers.claim;
