@@ -48,9 +48,7 @@ template <std::size_t status_size, std::size_t id_size>
 constexpr auto lock_and_move(const char (&moved_status)[status_size], const char (&event_id)[id_size]) {
     return SqlText(R"sql(
 reach as materialized (
-    select task.place, task.ceiling, seen.full,
-           seen.last_wake, seen.taken,
-           case when seen.full then seen.last_wake else $6 end as reach
+    select task.place, task.ceiling, seen.full, seen.last_wake, seen.taken, seen.reach
     from task join seen on seen.place operator(pg_catalog.=) task.place
 ), locked as materialized (
     select s.place, s.tid, t.wake_at, t.fire_at, greatest(t.wake_at, t.fire_at) as key,
@@ -118,24 +116,30 @@ inline constexpr SqlText take_all = R"sql(
 taken as (select place, tid, wake_at from scanned
 ), seen as materialized (
     select task.place, pg_catalog.count(s.tid) as taken, pg_catalog.max(s.wake_at) as last_wake,
-           pg_catalog.count(s.tid) operator(pg_catalog.>=) task.share as full
+           pg_catalog.count(s.tid) operator(pg_catalog.>=) task.share as full,
+           case when pg_catalog.count(s.tid) operator(pg_catalog.>=) task.share
+               then pg_catalog.max(s.wake_at) else $6 end as reach
     from task left join scanned s on s.place operator(pg_catalog.=) task.place group by task.place, task.share
 ), )sql";
 
-// Claiming takes the earliest rows over all lanes: $11 of them.
+// Claiming takes the earliest rows over all lanes: $11 of them. When it leaves out some of any lane, it has seen no lane
+// any further than that.
 inline constexpr SqlText take_earliest = R"sql(
 taken as materialized (
     select place, tid, wake_at from scanned order by wake_at limit $11
 ), seen as materialized (
-    select task.place, pg_catalog.count(s.tid) as taken, pg_catalog.max(s.wake_at) as last_wake,
-           a.scanned operator(pg_catalog.>=) task.share
-               or a.scanned operator(pg_catalog.>) pg_catalog.count(s.tid) as full
-    from task
-    left join taken s on s.place operator(pg_catalog.=) task.place
-    cross join lateral (
-        select pg_catalog.count(*) as scanned from scanned c
-        where c.place operator(pg_catalog.=) task.place) a
-    group by task.place, task.share, a.scanned
+    select l.place, l.taken, l.last_wake, l.full,
+           case when pg_catalog.bool_or(l.full) over () then pg_catalog.max(l.last_wake) over () else $6 end as reach
+    from (
+        select task.place, pg_catalog.count(s.tid) as taken, pg_catalog.max(s.wake_at) as last_wake,
+               a.scanned operator(pg_catalog.>=) task.share
+                   or a.scanned operator(pg_catalog.>) pg_catalog.count(s.tid) as full
+        from task
+        left join taken s on s.place operator(pg_catalog.=) task.place
+        cross join lateral (
+            select pg_catalog.count(*) as scanned from scanned c
+            where c.place operator(pg_catalog.=) task.place) a
+        group by task.place, task.share, a.scanned) l
 ), )sql";
 
 inline constexpr auto outbox_text =

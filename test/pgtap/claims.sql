@@ -1,7 +1,7 @@
 -- Intent: claims as a worker lives with them: a token for every attempt, a lease that holds to the microsecond, stale
 -- tokens that change nothing, ceilings that kill at the right attempt, and an order that claims keep.
 begin;
-select plan(64);
+select plan(67);
 
 create function pg_temp.id(number integer) returns uuid
 language sql immutable as $$ select ('00000000-0000-4000-a003-' || lpad(number::text, 12, '0'))::uuid $$;
@@ -179,6 +179,17 @@ select is(pg_temp.claim('tap past', as_of => '2010-02-01 00:00+00'), '52', 'as o
 select is(pg_temp.claim('tap past', as_of => '2010-02-01 00:00+00'), null, 'and no more');
 select is(pg_temp.claim('tap past'), '51', 'by now March has come');
 select is((select count(*) from timers.outbox), 0::bigint, 'nothing of all this is in the outbox');
+
+-- Of all process managers the earliest first, also when postponed ones of two others stand in front of it in the index.
+delete from timers.timer;
+select timers.schedule(pg_temp.id(81), 'tap claims e', 'saga', '2090-01-01 00:00+00'),
+    timers.schedule(pg_temp.id(82), 'tap claims f', 'saga', '2090-01-02 00:00+00'),
+    timers.schedule(pg_temp.id(83), 'tap claims d', 'saga', '2090-02-01 00:00+00') \g /dev/null
+select timers.schedule(pg_temp.id(81), 'tap claims e', 'saga', '2090-03-01 00:00+00'),
+    timers.schedule(pg_temp.id(82), 'tap claims f', 'saga', '2090-04-01 00:00+00') \g /dev/null
+select is(pg_temp.claim(null), '83', 'the earliest of all');
+select is(pg_temp.claim(null, as_of => '2090-03-15 00:00+00'), '81', 'and the next that is due');
+select is(pg_temp.claim(null, 5), '82', 'until all are claimed');
 
 select * from finish();
 rollback;
