@@ -67,7 +67,7 @@ subtest 'a dispatcher at work' => sub {
     $session = slow_down('update', 'timer', "old.status = 'firing' and new.status = 'scheduled'", $database);
     $server->sql("select plan('held', '0', 'work'); select count(*) from timers.claim_due('work', 1, '1 ms')",
         $database);
-    shows_ok('dispatcher', 'active', 'taking back timers whose lease is over', 'takes back', database => $database);
+    shows_ok('dispatcher', 'active', 'ending leases that are over', 'ends leases', database => $database);
     speed_up($session, 'timer', $database);
 
     $session = slow_down('delete', 'timer', 'true', $database);
