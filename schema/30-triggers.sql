@@ -3,7 +3,7 @@
 
 create function timers._on_timer() returns trigger
 language c as 'MODULE_PATHNAME', 'timers_on_timer';
-comment on function timers._on_timer() is 'Keeps wake_at, checks names and times, and notes what the dispatcher must hear of.';
+comment on function timers._on_timer() is 'Keeps wake_at and died_at, checks names and times, and notes what the dispatcher must hear of.';
 
 create trigger _on_timer before insert or update or delete on timers.timer
 for each row execute function timers._on_timer();

@@ -30,6 +30,19 @@ update timers.timer set status = 'scheduled' where timer_id = pg_temp.id(2);
 select status, fire_at < now() as overdue, wake_at > now() as queued from timers.lookup(pg_temp.id(2));
 rollback;
 
+-- Who is dead by hand has died now, and is found among the dead.
+begin;
+insert into timers.timer (timer_id, process_manager, correlation_id, fire_at, status)
+values (pg_temp.id(7), 'regress hand', 'saga', '2001-01-01 00:00+00', 'dead');
+insert into timers.timer (timer_id, process_manager, correlation_id, fire_at, status, died_at)
+values (pg_temp.id(8), 'regress hand', 'saga', '2001-01-01 00:00+00', 'dead', '2002-01-01 00:00+00');
+insert into timers.timer (timer_id, process_manager, correlation_id, fire_at)
+values (pg_temp.id(9), 'regress hand', 'saga', '2090-01-01 00:00+00');
+update timers.timer set status = 'dead' where timer_id = pg_temp.id(9);
+select timer_id, died_at >= now() as now from timers.find_dead('regress hand');
+select dead from timers.overview where process_manager = 'regress hand';
+rollback;
+
 -- What is written by hand fires.
 begin;
 insert into timers.timer (timer_id, process_manager, correlation_id, fire_at) values

@@ -1,7 +1,8 @@
 // The triggers that see every write, be it by the functions of this schema, by COPY, by hand or by replication:
-// on timers.timer they keep wake_at, note what the dispatcher must hear of and count what happens, on timers.claim they
-// note leases, on timers.process_manager they note that settings changed. They run before the row is written, in the
-// writer's transaction, while the writer holds the table's lock; engine/transaction_end.cpp publishes the notes.
+// on timers.timer they keep wake_at and died_at, note what the dispatcher must hear of and count what happens, on
+// timers.claim they note leases, on timers.process_manager they note that settings changed. They run before the row is
+// written, in the writer's transaction, while the writer holds the table's lock; engine/transaction_end.cpp publishes
+// the notes.
 
 #include "api/enums.hpp"
 #include "api/function.hpp"
@@ -33,7 +34,7 @@ int column(const TriggerData* trigger, const char* name) {
 // Where the columns of timers.timer are, for as long as it is the same table.
 struct TimerColumns {
     Oid table = InvalidOid;
-    int wake_at, fire_at, attempts, status, process_manager, correlation_id;
+    int wake_at, fire_at, attempts, status, process_manager, correlation_id, died_at;
     Oid statuses[std::size(core::timer_status_labels)];
 };
 
@@ -43,7 +44,7 @@ const TimerColumns& timer_columns(const TriggerData* trigger) {
     if (columns.table != table) {
         columns = {InvalidOid, column(trigger, "wake_at"), column(trigger, "fire_at"), column(trigger, "attempts"),
                    column(trigger, "status"), column(trigger, "process_manager"), column(trigger, "correlation_id"),
-                   {}};
+                   column(trigger, "died_at"), {}};
         for (std::size_t i = 0; i < std::size(columns.statuses); i++)
             columns.statuses[i] = DatumGetObjectId(api::status_value(core::timer_status_labels[i]));
         columns.table = table;
@@ -91,13 +92,23 @@ void check(const TriggerData* trigger, HeapTuple tuple, const TimerRow& row) {
     if (!row.fire_at.null) api::check_finite(DatumGetTimestampTz(row.fire_at.datum), "fire_at");
 }
 
-HeapTuple with_wake_at(const TriggerData* trigger, HeapTuple tuple, core::Instant wake_at) {
-    int number = timer_columns(trigger).wake_at;
-    Datum value = TimestampTzGetDatum(wake_at);
+HeapTuple with_instant(const TriggerData* trigger, HeapTuple tuple, int number, core::Instant instant) {
+    Datum value = TimestampTzGetDatum(instant);
     bool null = false;
     return pg::call([&] {
         return heap_modify_tuple_by_cols(tuple, RelationGetDescr(trigger->tg_relation), 1, &number, &value, &null);
     });
+}
+
+HeapTuple with_wake_at(const TriggerData* trigger, HeapTuple tuple, core::Instant wake_at) {
+    return with_instant(trigger, tuple, timer_columns(trigger).wake_at, wake_at);
+}
+
+// The dead are found by the moment of their death: who writes one by hand may leave that out.
+HeapTuple with_death(const TriggerData* trigger, HeapTuple tuple, core::TimerStatus status) {
+    if (status != core::TimerStatus::dead && status != core::TimerStatus::resuming) return tuple;
+    const int number = timer_columns(trigger).died_at;
+    return value_of(trigger, tuple, number).null ? with_instant(trigger, tuple, number, pg::wall_clock()) : tuple;
 }
 
 HeapTuple on_insert(const TriggerData* trigger, HeapTuple tuple) {
@@ -107,8 +118,11 @@ HeapTuple on_insert(const TriggerData* trigger, HeapTuple tuple) {
     // wake_at is the engine's: who brings one along copies rows that were timers before.
     if (!row.wake_at.null) engine::disarm_once();
     const core::Instant fire_at = DatumGetTimestampTz(row.fire_at.datum);
-    if (status_of(trigger, tuple) != core::TimerStatus::scheduled)
+    const core::TimerStatus status = status_of(trigger, tuple);
+    if (status != core::TimerStatus::scheduled) {
+        tuple = with_death(trigger, tuple, status);
         return row.wake_at.null ? with_wake_at(trigger, tuple, fire_at) : tuple;
+    }
 
     const core::Instant wake_at = core::wake_of_new_row(fire_at, engine::write_floor());
     engine::notes().note(row.lane(), wake_at, fire_at);
@@ -132,7 +146,7 @@ HeapTuple on_update(const TriggerData* trigger, HeapTuple old_tuple, HeapTuple t
     const core::TimerStatus old_status = status_of(trigger, old_tuple);
     const core::TimerStatus status = status_of(trigger, tuple);
     count(trigger, tuple, counted(trigger, old_tuple, old_status), counted(trigger, tuple, status));
-    if (status != core::TimerStatus::scheduled) return tuple;
+    if (status != core::TimerStatus::scheduled) return with_death(trigger, tuple, status);
     const TimerRow row(trigger, tuple);
     check(trigger, tuple, row);
     if (row.fire_at.null || row.wake_at.null || row.process_manager.null) return tuple;
