@@ -42,7 +42,7 @@ create type timers.timer_inspection as (
 comment on type timers.timer_inspection is
 'A timer as people look at it: the columns of timers.timer, how late it is, when it fires next or why it does not, the settings that apply to it, and who holds it, without the token.';
 comment on column timers.timer_inspection.age is 'How long ago the timer was first scheduled.';
-comment on column timers.timer_inspection.lag is 'How far a scheduled or firing timer is overdue, or how late a fired one fired; null when it is not due, cancelled, dead or being resumed.';
+comment on column timers.timer_inspection.lag is 'How far a scheduled or firing timer is overdue, or how late a fired one fired, zero if ahead of its time; null when it is not due, cancelled, dead or being resumed.';
 comment on column timers.timer_inspection.attempts_left is 'How many attempts it has until it is dead; null: any number.';
 comment on column timers.timer_inspection.next_due is 'When it fires next, at once if that is over; null: not by itself.';
 comment on column timers.timer_inspection.explanation is 'Why next_due is null.';

@@ -18,7 +18,8 @@ with dispatcher as materialized (
 select a.place, t.timer_id, t.process_manager, t.correlation_id, t.status, t.fire_at, t.payload, t.attempts,
        t.last_error, t.fired_event_id, t.created_at, t.updated_at, t.wake_at, t.died_at, t.forgiven,
        $2 operator(pg_catalog.-) t.created_at as age,
-       case when t.status operator(pg_catalog.=) 'fired' then t.updated_at operator(pg_catalog.-) t.fire_at
+       case when t.status operator(pg_catalog.=) 'fired'
+            then greatest(t.updated_at operator(pg_catalog.-) t.fire_at, '0'::pg_catalog.interval)
             when t.fire_at operator(pg_catalog.<=) $2
                  and (t.status operator(pg_catalog.=) 'scheduled' or t.status operator(pg_catalog.=) 'firing')
             then $2 operator(pg_catalog.-) t.fire_at end as lag,

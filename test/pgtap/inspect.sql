@@ -1,7 +1,7 @@
 -- Intent: inspect shows of a timer in any state what a person needs to know: how late it is, what is left, when it
 -- fires next or why it does not, under which settings, and who holds it; never a token.
 begin;
-select plan(48);
+select plan(49);
 
 create function pg_temp.id(number integer) returns uuid
 language sql immutable as $$ select ('00000000-0000-4000-b007-' || lpad(number::text, 12, '0'))::uuid $$;
@@ -44,6 +44,9 @@ select ok((pg_temp.seen(2)).lag between '2 hours' and '2 hours 1 minute', 'while
 select timers.mark_fired(pg_temp.id(2), pg_temp.id(98)) \g /dev/null
 update timers.timer set updated_at = fire_at + interval '7 minutes' where timer_id = pg_temp.id(2);
 select is((pg_temp.seen(2)).lag, interval '7 minutes', 'what has fired was so late');
+select pg_temp.schedule(9, 'tap early', '2089-01-01 00:00+00') \g /dev/null
+select timers.fire_due('2089-01-01 00:00+00') \g /dev/null
+select is((pg_temp.seen(9)).lag, interval '0', 'what was fired ahead of its time was not late');
 select is((pg_temp.seen(2)).fired_event_id, pg_temp.id(98), 'and has its event');
 
 -- When it fires next.
