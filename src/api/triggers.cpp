@@ -142,11 +142,23 @@ void count(const TriggerData* trigger, HeapTuple tuple, const core::TimerState& 
     if (!lane.null) core::count_change(engine::counts_of(api::view_of(lane.datum)), was, is, pg::wall_clock());
 }
 
+// A resume ends ahead of the lane's mark, and retention comes by when a scan has raised that.
+void note_end_of_resume(const TriggerData* trigger, HeapTuple tuple) {
+    const TimerRow row(trigger, tuple);
+    if (row.wake_at.null || row.process_manager.null) return;
+    const core::Instant wake_at = DatumGetTimestampTz(row.wake_at.datum);
+    engine::notes().note(row.lane(), wake_at, wake_at);
+}
+
 HeapTuple on_update(const TriggerData* trigger, HeapTuple old_tuple, HeapTuple tuple) {
     const core::TimerStatus old_status = status_of(trigger, old_tuple);
     const core::TimerStatus status = status_of(trigger, tuple);
     count(trigger, tuple, counted(trigger, old_tuple, old_status), counted(trigger, tuple, status));
-    if (status != core::TimerStatus::scheduled) return with_death(trigger, tuple, status);
+    if (status != core::TimerStatus::scheduled) {
+        const bool ended = status == core::TimerStatus::fired || status == core::TimerStatus::cancelled;
+        if (ended && old_status == core::TimerStatus::resuming) note_end_of_resume(trigger, tuple);
+        return with_death(trigger, tuple, status);
+    }
     const TimerRow row(trigger, tuple);
     check(trigger, tuple, row);
     if (row.fire_at.null || row.wake_at.null || row.process_manager.null) return tuple;

@@ -138,6 +138,19 @@ subtest 'without workers' => sub {
     $alone->stop;
 };
 
+subtest 'retention comes by what a resume has ended' => sub {
+    $server->sql('create database kept');
+    $server->sql('create extension durable_timers', 'kept');
+    $server->sql(q{select timers.schedule(i, 'quiet', 'c', '2001-01-01 00:00+00'), timers.dead_letter(i, 'broken')
+        from gen_random_uuid() i}, 'kept');
+    $server->await_ok(q{select count(*) from timers.safe_mark where safe_at > '2001-01-01'},
+        'nothing is left to do', database => 'kept', expected => '1');
+    $server->sql(q{select timers.complete_resume(c.timer_id, c.claim_token, gen_random_uuid())
+        from timers.timer t cross join lateral timers.claim_dead(t.timer_id) c}, 'kept');
+    $server->await_ok('select m.safe_at > t.wake_at from timers.safe_mark m cross join timers.timer t',
+        'the mark passes the timer', database => 'kept');
+};
+
 subtest 'a hundred claim ten at once' => sub {
     my $database = $server->new_database('crowd');
     $server->sql(q{
