@@ -129,17 +129,18 @@ HeapTuple on_insert(const TriggerData* trigger, HeapTuple tuple) {
     return with_wake_at(trigger, tuple, wake_at);
 }
 
-core::TimerState counted(const TriggerData* trigger, HeapTuple tuple, core::TimerStatus status) {
-    const TimerColumns& columns = timer_columns(trigger);
-    return {status, DatumGetInt32(value_of(trigger, tuple, columns.attempts).datum),
-            DatumGetTimestampTz(value_of(trigger, tuple, columns.fire_at).datum)};
-}
-
 // Postponing, which is what most updates are, counts as nothing.
-void count(const TriggerData* trigger, HeapTuple tuple, const core::TimerState& was, const core::TimerState& is) {
-    if (was.status == is.status && was.attempts == is.attempts) return;
-    const pg::Value lane = value_of(trigger, tuple, timer_columns(trigger).process_manager);
-    if (!lane.null) core::count_change(engine::counts_of(api::view_of(lane.datum)), was, is, pg::wall_clock());
+void count(const TriggerData* trigger, HeapTuple old_tuple, core::TimerStatus old_status, HeapTuple tuple,
+           core::TimerStatus status) {
+    const TimerColumns& columns = timer_columns(trigger);
+    const int old_attempts = DatumGetInt32(value_of(trigger, old_tuple, columns.attempts).datum);
+    const int attempts = DatumGetInt32(value_of(trigger, tuple, columns.attempts).datum);
+    if (old_status == status && old_attempts == attempts) return;
+    const pg::Value lane = value_of(trigger, tuple, columns.process_manager);
+    if (lane.null) return;
+    const auto fire_at = [&](HeapTuple of) { return DatumGetTimestampTz(value_of(trigger, of, columns.fire_at).datum); };
+    core::count_change(engine::counts_of(api::view_of(lane.datum)), {old_status, old_attempts, fire_at(old_tuple)},
+                       {status, attempts, fire_at(tuple)}, pg::wall_clock());
 }
 
 // A resume ends ahead of the lane's mark, and retention comes by when a scan has raised that.
@@ -153,7 +154,7 @@ void note_end_of_resume(const TriggerData* trigger, HeapTuple tuple) {
 HeapTuple on_update(const TriggerData* trigger, HeapTuple old_tuple, HeapTuple tuple) {
     const core::TimerStatus old_status = status_of(trigger, old_tuple);
     const core::TimerStatus status = status_of(trigger, tuple);
-    count(trigger, tuple, counted(trigger, old_tuple, old_status), counted(trigger, tuple, status));
+    count(trigger, old_tuple, old_status, tuple, status);
     if (status != core::TimerStatus::scheduled) {
         const bool ended = status == core::TimerStatus::fired || status == core::TimerStatus::cancelled;
         if (ended && old_status == core::TimerStatus::resuming) note_end_of_resume(trigger, tuple);

@@ -34,10 +34,14 @@ void add_counts(SharedDatabase& database, std::string_view name, const core::Lan
 
 SharedDatabase* own_database() { return find_database(MyDatabaseId); }
 
+// Something else than timers is to be seen to.
+bool is_disturbed(const SharedDatabase& database) {
+    return database.leaving > 0 || database.settings_changed || database.extension_changed || database.look_everywhere;
+}
+
 bool holds_news(const SharedDatabase& database) {
-    return database.noted_lanes != nullptr || database.noted_lease != core::never || database.spilled != core::never ||
-           database.touched || database.settings_changed || database.extension_changed || database.look_everywhere ||
-           database.leaving > 0;
+    return is_disturbed(database) || database.noted_lanes != nullptr || database.noted_lease != core::never ||
+           database.spilled != core::never || database.touched;
 }
 
 }  // namespace
@@ -110,9 +114,7 @@ TakenNotes begin_pass() {
 Instant soonest_note(const std::vector<std::string_view>& but_for) {
     const SharedLock lock;
     const SharedDatabase* database = own_database();
-    if (database == nullptr || database->leaving > 0 || database->settings_changed || database->extension_changed ||
-        database->look_everywhere)
-        return core::distant_past;
+    if (database == nullptr || is_disturbed(*database)) return core::distant_past;
     Instant soonest = std::min(database->noted_lease, database->spilled);
     for (const SharedLane* lane = database->noted_lanes; lane != nullptr; lane = lane->next_noted)
         if (std::find(but_for.begin(), but_for.end(), lane->key.name) == but_for.end())
