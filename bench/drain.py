@@ -35,14 +35,8 @@ from generate_series(1, %(timers)s) n cross join lateral (
     select now() - interval '1 minute' - random() * interval '1 hour' + n * interval '0' as due) d;
 alter table timers.timer enable always trigger _on_timer"""
 
-COPY_TABLES = """
-create schema plain;
-create table plain.timer (like timers.timer including all);
+COPY_TABLES = server.PLAIN_TIMER + """
 create table plain.outbox (like timers.outbox including all);
-do $$ begin
-    execute format('alter table plain.timer set (%s)', (
-        select array_to_string(reloptions, ', ') from pg_class where oid = 'timers.timer'::regclass));
-end $$;
 set synchronize_seqscans = off;
 insert into plain.timer select * from timers.timer"""
 

@@ -13,19 +13,13 @@ import server
 
 LANE = "bench-handlers"
 
-SETUP = f"""
+SETUP = server.PLAIN_TIMER + f"""
 create table handled (timer_id uuid not null, at timestamptz not null default pg_catalog.clock_timestamp());
 create function handle(t timers.timer) returns uuid language plpgsql as $$ begin
     insert into public.handled (timer_id) values (t.timer_id);
     return t.timer_id;
 end $$;
 
-create schema plain;
-create table plain.timer (like timers.timer including all);
-do $$ begin
-    execute format('alter table plain.timer set (%s)', (
-        select array_to_string(reloptions, ', ') from pg_class where oid = 'timers.timer'::regclass));
-end $$;
 create procedure plain.handle_all() language plpgsql as $$
 declare
     due timers.timer;

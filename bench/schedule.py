@@ -46,13 +46,7 @@ CASES = {
     "known ids": f"\\set id random(1, {KNOWN_IDS})\n\\set later random(86400000, 87000000)\n",
 }
 
-PREPARE = f"""
-create schema plain;
-create table plain.timer (like timers.timer including all);
-do $$ begin
-    execute format('alter table plain.timer set (%s)', (
-        select array_to_string(reloptions, ', ') from pg_class where oid = 'timers.timer'::regclass));
-end $$;
+PREPARE = server.PLAIN_TIMER + f"""
 insert into timers.timer (timer_id, process_manager, correlation_id, fire_at, payload)
 select md5(n::text)::uuid, 'bench-schedule', 'session-' || n, now() + interval '1 day',
        '{{"kind": "idle", "turn": 7}}'

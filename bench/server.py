@@ -8,6 +8,16 @@ import psycopg2
 
 DEADLINE = 60.0  # seconds that anything the server does by itself may take
 
+# A table of the timers' columns, indexes and fillfactor that the extension knows nothing of.
+PLAIN_TIMER = """
+create schema plain;
+create table plain.timer (like timers.timer including all);
+do $$ begin
+    execute format('alter table plain.timer set (%s)', (
+        select array_to_string(reloptions, ', ') from pg_class where oid = 'timers.timer'::regclass));
+end $$;
+"""
+
 
 def connect(database, name="bench"):
     """A session in autocommit mode."""
